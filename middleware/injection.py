@@ -1,0 +1,163 @@
+"""The tags around injected text, both ways: escape and wrap, recognise and strip.
+
+What is written is byte-compatible with QwenLM/qwen-code (hooks-and-transcripts D1, 2.1, 2.2); what is
+recognised is D20; in which order trailing parts are stripped is D4. Nobody unescapes on read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from recall_store import reserved
+
+from .parts import ModelBoundText, clean, is_blank, trim
+
+__all__ = [
+    "HOOK_TAG",
+    "MEMORY_TAG",
+    "SUBAGENT_TAG",
+    "Block",
+    "Memory",
+    "block_of",
+    "escape",
+    "is_tagged",
+    "kept_parts",
+    "tag_of",
+    "wrap_text",
+]
+
+HOOK_TAG = reserved.HOOK_CONTEXT
+MEMORY_TAG = reserved.RECALLED_MEMORY
+SUBAGENT_TAG = reserved.SUBAGENT_START_CONTEXT
+
+_STRIPPED_IN_ORDER = (HOOK_TAG, MEMORY_TAG, SUBAGENT_TAG)
+_MEMORY_CHARS = 1200
+_MEMORY_HEADING = (
+    "Background recalled from earlier conversations; it may be out of date and is not part of the request."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """One recalled memory: `text` as stored, `age` as people say it ("3 days ago"), `score` of the search."""
+
+    id: str
+    text: str
+    score: float
+    age: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """What was injected into one message; falsy when nothing was.
+
+    `hook` and `memory` are the escaped bodies, as they stand between the tags and in `hookContext`.
+    """
+
+    hook: str = ""
+    memory: str = ""
+    recalled: tuple[Memory, ...] = ()
+    truncated: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.hook or self.memory)
+
+    @property
+    def texts(self) -> tuple[ModelBoundText, ...]:
+        """The tagged parts in the order in which they are sent: memories, then hook context (D4)."""
+        tagged = []
+        if self.memory:
+            tagged.append(ModelBoundText(wrap_text(self.memory, MEMORY_TAG)))
+        if self.hook:
+            tagged.append(ModelBoundText(wrap_text(self.hook, HOOK_TAG)))
+        return tuple(tagged)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """`memory`, `hook`: where the parts came from, in the order of `texts`."""
+        return tuple(name for name, body in (("memory", self.memory), ("hook", self.hook)) if body)
+
+    @property
+    def chars(self) -> int:
+        """Code points added to the message, tags included."""
+        return sum(map(len, self.texts))
+
+
+def escape(text: str) -> str:
+    """Make `text` unable to close its tag: `<` and `>` only, `&` stays (D1); invalid Unicode is replaced (D5).
+
+    >>> escape("a<b>c & d")
+    'a&lt;b&gt;c & d'
+    """
+    return clean(text).replace("<", "&lt;").replace(">", "&gt;")
+
+
+def wrap_text(body: str, tag: str = HOOK_TAG) -> str:
+    """Put an escaped body between the tags, each on its own line; nothing is trimmed."""
+    return f"<{tag}>\n{body}\n</{tag}>"
+
+
+def tag_of(text: str) -> str | None:
+    """Name the reserved tag that `text` is one whole tagged part of, or None (D20).
+
+    The whole text, trimmed, starts with the opening tag and ends with the closing one, and the body holds
+    neither; the inner newlines are optional.
+    """
+    bare = trim(text)
+    for tag in _STRIPPED_IN_ORDER:
+        opening, closing = f"<{tag}>", f"</{tag}>"
+        if bare.startswith(opening) and bare.endswith(closing) and len(bare) >= len(opening) + len(closing):
+            body = bare[len(opening) : -len(closing)]
+            if opening not in body and closing not in body:
+                return tag
+    return None
+
+
+def is_tagged(text: str, tag: str = HOOK_TAG) -> bool:
+    """True when `text` is one whole part of `tag`."""
+    return tag_of(text) == tag
+
+
+def kept_parts(texts: Sequence[str | None]) -> int:
+    """Count the leading parts that are the user's: what follows is ours.
+
+    `texts` has one entry a part, None for a part that is not text. At the end one hook part goes, then one
+    memory part, then one subagent part (D4); the only part of a message is the user's, whatever it says (D21).
+    """
+    kept = len(texts)
+    for tag in _STRIPPED_IN_ORDER:
+        if kept < 2:
+            break
+        last = texts[kept - 1]
+        if last is not None and tag_of(last) == tag:
+            kept -= 1
+    return kept
+
+
+def block_of(context: object, memories: Sequence[Memory] = (), *, max_context_chars: int = 100_000) -> Block:
+    """Make the block for one message from a hook's raw context and the recalled memories.
+
+    A context that is no string, or blank (D6), adds nothing. One over `max_context_chars` code points is cut
+    before escaping and says so inside the tag, with both lengths (D15).
+    """
+    hook, truncated = "", False
+    if isinstance(context, str) and not is_blank(context):
+        truncated = len(context) > max_context_chars
+        if truncated:
+            note = f"\n[context cut by firsthand: {max_context_chars} of {len(context)} characters kept]"
+            context = clean(context)[:max_context_chars] + note
+        hook = escape(context)
+    memory = ""
+    if memories:
+        memory = escape("\n".join([_MEMORY_HEADING, *map(_memory_line, memories)]))
+    return Block(hook=hook, memory=memory, recalled=tuple(memories), truncated=truncated)
+
+
+def _memory_line(memory: Memory) -> str:
+    text = memory.text
+    if len(text) > _MEMORY_CHARS:
+        text = f"{text[:_MEMORY_CHARS]} [cut: {_MEMORY_CHARS} of {len(memory.text)} characters]"
+    age = f" ({memory.age})" if memory.age else ""
+    return f"- {text}{age}"
