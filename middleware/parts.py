@@ -86,6 +86,11 @@ class Message:
         """Ids of the tool calls or tool results in it, in order."""
         return tuple(part.id for part in self.parts if part.kind in ("tool_call", "tool_response"))
 
+    @property
+    def is_tool_result(self) -> bool:
+        """True for a tool message and for a user message that holds tool results (Anthropic)."""
+        return self.role == "tool" or any(part.kind == "tool_response" for part in self.parts)
+
     def identity(self) -> Identity:
         """What makes it the same message when it is sent again (ledger rule 1).
 

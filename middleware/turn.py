@@ -28,9 +28,12 @@ __all__ = [
     "Steps",
     "Turn",
     "outcome",
+    "shortened",
 ]
 
 T = TypeVar("T")
+_QUERY_WORDS = 64
+_QUERY_BYTES = 1_000
 Outcome: TypeAlias = Literal["sent", "blocked", "error", "cancelled"]
 
 
@@ -154,7 +157,7 @@ class Turn:
             context = said.additional_context
         memories: tuple[Memory, ...] = ()
         if self.recalls and self.origin.recalls and not is_blank(text):
-            memories = yield from _recall(text, self._delivered())
+            memories = yield from _recall(shortened(text), self._delivered())
         return self._with_injection(block_of(context, memories, max_context_chars=self.max_context_chars))
 
     def _with_injection(self, block: Block) -> Prepared:
@@ -175,6 +178,24 @@ def _run_hooks(hook_input: HookInput) -> Generator[Step, Any, HookOutcome]:
 def _recall(query: PreInjectionText, delivered: Mapping[str, str]) -> Generator[Step, Any, tuple[Memory, ...]]:
     answer: tuple[Memory, ...] = yield Recall(query=query, delivered=delivered)
     return answer
+
+
+def shortened(text: PreInjectionText) -> PreInjectionText:
+    """At most 64 words and 1,000 bytes, half from each end: a long paste neither stalls nor drowns a search."""
+    if len(text) <= _QUERY_BYTES // 4 and len(text.split(None, _QUERY_WORDS)) <= _QUERY_WORDS:
+        return text
+    # Words are looked for at the ends only: splitting a megabyte costs more than the search.
+    half, window = _QUERY_WORDS // 2, _QUERY_BYTES * 4
+    if len(text) > 2 * window:
+        words = [*text[:window].split()[:half], *text[-window:].split()[-half:]]
+    else:
+        words = text.split()
+        words = words if len(words) <= _QUERY_WORDS else [*words[:half], *words[-half:]]
+    encoded = clean(" ".join(words)).encode()
+    if len(encoded) > _QUERY_BYTES:
+        cut = (_QUERY_BYTES - 1) // 2
+        encoded = encoded[:cut] + b" " + encoded[-cut:]
+    return PreInjectionText(encoded.decode(errors="ignore"))
 
 
 def outcome(error: BaseException | None, *, ended_early: bool = False) -> Outcome:

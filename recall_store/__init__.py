@@ -1,0 +1,65 @@
+"""Memories that are the user's own words: stored once, in a namespace, and found again by what they say.
+
+    with open_store("sqlite:///memories.db") as store:
+        store.upsert(namespace="alice", records=[Record(text="The CI runner is called brontes.")])
+        store.search(namespace="alice", query="what is the name of our runner?")
+
+Importing this package loads neither numpy nor sqlite-utils; opening a store does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .base import Change, Match, Record, Store
+from .errors import (
+    BusyError,
+    ClosedError,
+    EmbedderError,
+    EmbedderMismatchError,
+    FilterError,
+    NamespaceError,
+    OpenError,
+    RecordError,
+    ReservedTagError,
+    SecretError,
+    StoreError,
+    UrlError,
+)
+
+if TYPE_CHECKING:
+    from .embedders.base import Embedder
+
+__all__ = [
+    "BusyError",
+    "Change",
+    "ClosedError",
+    "EmbedderError",
+    "EmbedderMismatchError",
+    "FilterError",
+    "Match",
+    "NamespaceError",
+    "OpenError",
+    "Record",
+    "RecordError",
+    "ReservedTagError",
+    "SecretError",
+    "Store",
+    "StoreError",
+    "UrlError",
+    "open_store",
+]
+
+
+def open_store(url: str, embedder: str | Embedder | None = None) -> Store:
+    """Open the store at `url`, and make it if it is new. Close it, or use it in a `with`.
+
+    `sqlite:///relative.db`, `sqlite:////absolute/path.db`. `embedder` is the name of a file in
+    `recall_store/embedders`, an Embedder of your own, or None for the one recorded in the store (`hash` in a new one).
+
+    Raises UrlError for a scheme or embedder that is not known, OpenError for a file that cannot be opened or is no
+    store, EmbedderMismatchError if the store was built with another embedder than the one asked for.
+    """
+    from .engines import connect
+
+    return connect(url, embedder)

@@ -1,33 +1,27 @@
-"""The tag names that mark injected text, and the check that keeps such text out of a store.
+"""The tags that mark injected text, and the question whether a text holds one.
 
-The names live here, in the package with the fewest imports, because the store must refuse them and
-the middleware must write them. Source: QwenLM/qwen-code (the three `qwen:` names) and this project.
+The names live here because the store refuses them; `middleware.injection` writes and strips them.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import re
 
-__all__ = [
-    "HOOK_CONTEXT",
-    "RECALLED_MEMORY",
-    "RESERVED_TAGS",
-    "SESSION_START_CONTEXT",
-    "SUBAGENT_START_CONTEXT",
-    "reserved_tag",
-]
+HOOK_CONTEXT = "qwen:user-prompt-submit-context"
+RECALLED_MEMORY = "firsthand:recalled-memory"
+SESSION_START_CONTEXT = "qwen:session-start-context"
+SUBAGENT_START_CONTEXT = "qwen:subagent-start-context"
 
-HOOK_CONTEXT: Final = "qwen:user-prompt-submit-context"
-RECALLED_MEMORY: Final = "firsthand:recalled-memory"
-SESSION_START_CONTEXT: Final = "qwen:session-start-context"
-SUBAGENT_START_CONTEXT: Final = "qwen:subagent-start-context"
+RESERVED_TAGS = (HOOK_CONTEXT, RECALLED_MEMORY, SESSION_START_CONTEXT, SUBAGENT_START_CONTEXT)
 
-RESERVED_TAGS: Final = (HOOK_CONTEXT, RECALLED_MEMORY, SESSION_START_CONTEXT, SUBAGENT_START_CONTEXT)
+# A tag with attributes or blanks reads as the tag to a model, so it counts; a longer name (`…-context2`) does not.
+_TAG = re.compile(r"<\s*/?\s*(" + "|".join(map(re.escape, RESERVED_TAGS)) + r")(?=[\s/>]|$)", re.IGNORECASE)
 
 
 def reserved_tag(text: str) -> str | None:
-    """Return the name of the first reserved tag that `text` holds, opened or closed, or None."""
-    for name in RESERVED_TAGS:
-        if f"<{name}>" in text or f"</{name}>" in text:
-            return name
-    return None
+    """The first reserved tag that `text` opens or closes, by name, or None.
+
+    `&lt;…&gt;` (an escaped tag) and the bare name in prose are not tags.
+    """
+    found = _TAG.search(text)
+    return found.group(1).lower() if found else None

@@ -1,0 +1,203 @@
+"""`Middleware` and `wrap()`: the only wiring of hooks, store, transcripts and telemetry to a client."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import recall_store
+
+from . import context, telemetry
+from .hooks import FunctionHook, Hook, HookSet, load_hooks
+from .provenance import Origin, Submission
+from .sdks import Placement, adapter_for, observed
+from .seam import Seam, Wiring
+from .session import Session, Sessions
+from .settings import Settings
+from .telemetry import Options, Signals
+from .transcript import Scribe, TranscriptFolder
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk._logs import LoggerProvider
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.trace import TracerProvider
+
+__all__ = ["VERSION", "Middleware", "wrap"]
+
+VERSION = "0.1.0"
+ClientT = TypeVar("ClientT")
+_log = logging.getLogger("firsthand")
+
+
+class Middleware:
+    """Everything that sits around a client: one a process, shared by any number of clients, threads and loops.
+
+    `hooks` are functions for UserPromptSubmit (or `Hook` values); providers default to the application's
+    global ones. Opens the store, so that a store that cannot be used is an error here and not in a turn.
+    Raises `SettingsError` and `recall_store.StoreError`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        hooks: Sequence[Callable[..., Any] | Hook] = (),
+        tracer_provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
+        logger_provider: LoggerProvider | None = None,
+    ) -> None:
+        self.settings = settings if settings is not None else Settings()
+        given = self.settings
+        signals = Signals(
+            Options(
+                capture=given.capture_content,
+                capture_injected=given.capture_injected,
+                max_attribute_chars=given.max_attribute_chars,
+                redact=given.redact,
+            ),
+            tracer_provider=tracer_provider,
+            meter_provider=meter_provider,
+            logger_provider=logger_provider,
+        )
+        configured = load_hooks(Path(given.hooks_file)) if given.hooks_file is not None else HookSet()
+        for warning in configured.warnings:
+            _log.warning("%s", warning)
+        self._folder: TranscriptFolder | None = None
+        if given.transcripts is not None:
+            self._folder = TranscriptFolder(Path(given.transcripts), layout=given.layout, durability=given.durability)
+        self._wiring = Wiring(
+            settings=given,
+            signals=signals,
+            hooks=configured.adding(*(FunctionHook(hook) if callable(hook) else hook for hook in hooks)),
+            sessions=Sessions(self._make_session),
+            placement=Placement(placement=given.placement, tool_placement=given.tool_placement),
+            store=recall_store.open_store(given.store, given.embedder) if given.store is not None else None,
+        )
+
+    @classmethod
+    def from_settings(
+        cls,
+        *,
+        hooks: Sequence[Callable[..., Any] | Hook] = (),
+        tracer_provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
+        logger_provider: LoggerProvider | None = None,
+        **settings: Any,
+    ) -> Middleware:
+        """Make one from arguments, `FIRSTHAND_*`, `firsthand.toml` and `[tool.firsthand]`, in that order."""
+        return cls(
+            Settings.load(**settings),
+            hooks=hooks,
+            tracer_provider=tracer_provider,
+            meter_provider=meter_provider,
+            logger_provider=logger_provider,
+        )
+
+    @property
+    def store(self) -> recall_store.Store | None:
+        """The store that is asked before a turn, or None."""
+        return self._wiring.store
+
+    def wrap(self, client: ClientT, *, session: Session | None = None) -> ClientT:
+        """A client of the same type, with the same methods, that goes through this middleware.
+
+        The caller's client is not changed and shares its connections with the new one. With `session` every
+        call of it belongs to that session, whatever thread it is made in. A client that is wrapped already is
+        bound anew, not wrapped twice. Raises `UnsupportedClient`.
+        """
+        adapter = adapter_for(client)
+        own = type(client)
+        base: Any = own.__mro__[1] if "_firsthand_observed" in own.__dict__ else own
+        made: Any = observed(base, adapter.is_async(client))
+        sibling = made.__new__(made)
+        copied = base.copy(client, **adapter.sibling_options(client))
+        sibling.__dict__.update(copied.__dict__)
+        sibling.__dict__["_firsthand_seam"] = Seam(self._wiring, adapter, session)
+        wrapped: ClientT = sibling
+        return wrapped
+
+    def open(self, id: str | None = None, *, user: str | None = None) -> Session:
+        """The session of this id, for `wrap(..., session=)`; a new unnamed one without an id."""
+        user = user if user is not None else self.settings.user
+        return self._wiring.sessions.named(id, user) if id is not None else self._make_session(None, user)
+
+    @contextlib.contextmanager
+    def session(self, id: str | None = None, *, user: str | None = None) -> Iterator[Session]:
+        """Every call in the block belongs to this session; works around `await` as well."""
+        session = self.open(id, user=user)
+        with context.setting(self._wiring, "session", session):
+            yield session
+
+    def submitting(self, submission: Submission) -> AbstractContextManager[None]:
+        """In the block, the call that sends what `submission` names carries its provenance, once."""
+        return context.setting(self._wiring, "submission", submission)
+
+    def origin(self, origin: Origin | str) -> AbstractContextManager[None]:
+        """Say what kind of send the calls in the block are; it beats inference (ledger rule 2).
+
+        Tool results are `tool_result` sends also where the block names what started the turn.
+        """
+        return context.setting(self._wiring, "origin", Origin(origin))
+
+    def bypass(self) -> AbstractContextManager[None]:
+        """Calls in the block are nobody's turn: a title, a guardrail. They go straight through."""
+        return context.setting(self._wiring, "bypass", True)
+
+    def hook(self, event: str, fn: Callable[..., Any], name: str | None = None, timeout: int = 5000) -> None:
+        """Register a function hook for `event`; `timeout` is in milliseconds."""
+        added = FunctionHook(fn, event=event, name=name, timeout_ms=timeout)
+        self._wiring.hooks = self._wiring.hooks.adding(added)
+
+    def flush(self, timeout: float = 5.0) -> None:
+        """Write out what telemetry and transcripts hold, within `timeout` seconds."""
+        telemetry.flush(timeout)
+
+    def close(self) -> None:
+        """Flush, and close the store and the transcripts. Wrapped clients go on without them."""
+        self.flush()
+        store, self._wiring.store = self._wiring.store, None
+        if store is not None:
+            store.close()
+        if self._folder is not None:
+            self._folder.close()
+
+    def __enter__(self) -> Middleware:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def _make_session(self, id: str | None, user: str | None) -> Session:
+        folder = self._folder
+        if folder is None:
+            return Session(id=id, user=user)
+
+        def scribe(session_id: str) -> Scribe:
+            return Scribe(
+                writer=folder.writer(session_id),
+                session_id=session_id,
+                version=VERSION,
+                strict=self.settings.strict,
+                keep_prompts=self.settings.capture_content != "NO_CONTENT",
+            )
+
+        return Session(id=id, user=user, scribe=scribe)
+
+
+def wrap(
+    client: ClientT,
+    *,
+    hooks: Sequence[Callable[..., Any] | Hook] = (),
+    session: Session | None = None,
+    **settings: Any,
+) -> ClientT:
+    """Wrap one client in a middleware of its own: `wrap(OpenAI(), hooks_file="hooks.json", user="alice")`.
+
+    Takes every setting by name; those not given come from the environment and the settings files.
+    Raises `SettingsError`, `UnsupportedClient` and `recall_store.StoreError`.
+    """
+    return Middleware.from_settings(hooks=hooks, **settings).wrap(client, session=session)

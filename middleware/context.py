@@ -1,0 +1,49 @@
+"""The only ContextVars: what is ambient, by whom it was set, and the mark of being inside a hook.
+
+Values are set in a `with`, in the frame of whoever declares them; a generator or a stream never sets one.
+Each belongs to the `Middleware` that set it (`owner`), so that two of them in one process do not mix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Literal, TypeAlias
+
+__all__ = ["Name", "ambient", "inside", "is_inside", "setting"]
+
+Name: TypeAlias = Literal["session", "submission", "origin", "bypass"]
+
+_ambient: ContextVar[Mapping[tuple[int, Name], object]] = ContextVar("firsthand_ambient", default={})  # noqa: B039
+_inside: ContextVar[bool] = ContextVar("firsthand_inside", default=False)
+
+
+def ambient(owner: object, name: Name) -> object | None:
+    """What `owner` declared under `name` in this context, or None."""
+    return _ambient.get().get((id(owner), name))
+
+
+@contextmanager
+def setting(owner: object, name: Name, value: object) -> Iterator[None]:
+    """Declare `value` for the duration of the block, in this context and those copied from it."""
+    token = _ambient.set({**_ambient.get(), (id(owner), name): value})
+    try:
+        yield
+    finally:
+        _ambient.reset(token)
+
+
+def is_inside() -> bool:
+    """True inside a hook, an embedder or a store: a model call made there passes straight through."""
+    return _inside.get()
+
+
+@contextmanager
+def inside() -> Iterator[None]:
+    """Mark the block as being inside our own work."""
+    token = _inside.set(True)
+    try:
+        yield
+    finally:
+        _inside.reset(token)

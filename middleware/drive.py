@@ -1,0 +1,281 @@
+"""The sync and the async driver: they run a turn's generator and perform its steps.
+
+Sync is the base colour of stores and hook executors. The async driver crosses over with threads of our own
+(the loop's default pool has a few, and one hung hook would starve it) and awaits async function hooks on the
+caller's own loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import os
+import queue
+import threading
+import time
+from collections.abc import Awaitable, Callable, Generator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeVar
+
+from recall_store import Match, Store
+
+from . import context
+from .hooks import CallHooks, Hook, HookResult, HookSet
+from .injection import Memory
+from .ledger import Wait
+from .telemetry import TurnTrace
+from .turn import Recall, RunHooks
+
+__all__ = ["Fetch", "drive", "drive_async"]
+
+T = TypeVar("T")
+_log = logging.getLogger("firsthand")
+
+
+def drive(steps: Generator[Any, Any, T], perform: Callable[[Any], Any]) -> T:
+    """Run a generator of steps to its end, performing each where it stands."""
+    answer: Any = None
+    try:
+        step = next(steps)
+        while True:
+            try:
+                answer = perform(step)
+            except BaseException as error:  # noqa: BLE001  (it goes into the generator, which decides)
+                step = steps.throw(error)
+            else:
+                step = steps.send(answer)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+async def drive_async(steps: Generator[Any, Any, T], perform: Callable[[Any], Awaitable[Any]]) -> T:
+    """Run a generator of steps to its end, awaiting each."""
+    answer: Any = None
+    try:
+        step = next(steps)
+        while True:
+            try:
+                answer = await perform(step)
+            except BaseException as error:  # noqa: BLE001  (it goes into the generator, which decides)
+                step = steps.throw(error)
+            else:
+                step = steps.send(answer)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+class Fetch:
+    """Performs the steps of one turn: runs hooks, asks the store, waits for a flight.
+
+    `store` None means that nothing is recalled; `recall_timeout` is in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        trace: TurnTrace,
+        hooks: HookSet,
+        store: Store | None = None,
+        store_id: str = "",
+        namespace: str | None = None,
+        top_k: int = 5,
+        recall_timeout: float = 0.1,
+    ) -> None:
+        self._trace = trace
+        self._hooks = hooks
+        self._store = store
+        self._store_id = store_id
+        self._namespace = namespace
+        self._top_k = top_k
+        self._recall_timeout = recall_timeout
+
+    def perform(self, step: object) -> object:
+        """Answer a step, in the caller's thread or one of ours."""
+        match step:
+            case RunHooks():
+                return drive(self._hooks.steps(step.input, now=_now), self.perform)
+            case CallHooks():
+                return self._call_hooks(step)
+            case Recall():
+                return self._recalled(_crew.submit(self._search, step), step)
+            case Wait():
+                return step.flight.landed.result()
+        raise TypeError(f"no driver performs {type(step).__name__}")
+
+    async def perform_async(self, step: object) -> object:
+        """Answer a step without holding up the caller's loop."""
+        match step:
+            case RunHooks():
+                return await drive_async(self._hooks.steps(step.input, now=_now), self.perform_async)
+            case CallHooks():
+                return list(await asyncio.gather(*(self._call_hook_async(*call) for call in step.calls)))
+            case Recall():
+                search = _crew.submit(self._search, step)
+                await asyncio.wait([asyncio.wrap_future(search)], timeout=self._recall_timeout)
+                return self._recalled(search, step, timeout=0)
+            case Wait():
+                await asyncio.shield(asyncio.wrap_future(step.flight.landed))
+                return None
+        raise TypeError(f"no driver performs {type(step).__name__}")
+
+    def _call_hooks(self, step: CallHooks) -> list[HookResult]:
+        if len(step.calls) == 1:
+            return [self._call_hook(*step.calls[0])]
+        return [future.result() for future in [_crew.submit(self._call_hook, *call) for call in step.calls]]
+
+    def _call_hook(self, hook: Hook, payload: Any) -> HookResult:
+        trace = self._trace.start_hook(event=hook.event, type=hook.type, label=hook.label)
+        with context.inside(), trace.current():
+            result = hook.call(payload)
+        return _reported(hook, result, trace)
+
+    async def _call_hook_async(self, hook: Hook, payload: Any) -> HookResult:
+        if not hook.is_async:
+            return await asyncio.wrap_future(_crew.submit(self._call_hook, hook, payload))
+        trace = self._trace.start_hook(event=hook.event, type=hook.type, label=hook.label)
+        with context.inside(), trace.current():
+            result = await hook.call_async(payload)
+        return _reported(hook, result, trace)
+
+    def _search(self, step: Recall) -> list[Match]:
+        if self._store is None or self._namespace is None:
+            return []
+        with context.inside():
+            # What is in this request already is not delivered again: ask for as many more.
+            wanted = self._top_k + min(len(step.delivered), 4 * self._top_k)
+            return self._store.search(namespace=self._namespace, query=step.query, top_k=wanted)
+
+    def _recalled(
+        self, search: Future[list[Match]], step: Recall, *, timeout: float | None = None
+    ) -> tuple[Memory, ...]:
+        trace = self._trace.start_recall(store_id=self._store_id, remote=not self._store_id.startswith("sqlite"))
+        started = time.perf_counter()
+        outcome: Literal["ok", "timeout", "error"] = "ok"
+        error: Exception | None = None
+        memories: tuple[Memory, ...] = ()
+        try:
+            matches = search.result(self._recall_timeout if timeout is None else timeout)
+            memories = _memories(matches, step.delivered, self._top_k)
+        except (TimeoutError, FutureTimeout):
+            search.cancel()
+            outcome = "timeout"
+        except Exception as failure:  # noqa: BLE001  (recall never fails a call)
+            outcome, error = "error", failure
+        trace.finish(
+            outcome=outcome,
+            matches=memories,
+            query=step.query,
+            error=error,
+            duration_s=time.perf_counter() - started,
+        )
+        return memories
+
+
+def _reported(hook: Hook, result: HookResult, trace: Any) -> HookResult:
+    trace.finish(
+        outcome=result.outcome,
+        success=result.success,
+        duration_ms=result.duration_ms,
+        exit_code=result.exit_code,
+        output_chars=result.output_chars,
+        error=result.error,
+    )
+    if result.outcome in ("non_blocking_error", "timeout"):
+        _log.warning(
+            "hook %s: %s; the prompt goes on without it (firsthand hooks test shows its output)",
+            hook.label,
+            "timed out" if result.outcome == "timeout" else _failure(result),
+        )
+    for warning in result.warnings:
+        _log.warning("hook %s: %s", hook.label, warning)
+    return result
+
+
+def _failure(result: HookResult) -> str:
+    return "failed" if result.exit_code in (None, 0) else f"failed with exit code {result.exit_code}"
+
+
+def _memories(matches: list[Match], delivered: Any, top_k: int) -> tuple[Memory, ...]:
+    now = datetime.now(UTC)
+    found = []
+    for match in matches:
+        record = match.record
+        text = f"{record.title}: {record.text}" if record.title else record.text
+        version = f"{hash(text):x}"
+        if record.id is not None and delivered.get(record.id) != version:
+            found.append(
+                Memory(id=record.id, text=text, score=match.score, age=_age(record.created_at, now), version=version)
+            )
+    return tuple(found[:top_k])
+
+
+def _age(created: datetime | None, now: datetime) -> str:
+    if created is None:
+        return ""
+    seconds = max(0.0, (now - created).total_seconds())
+    for size, word in ((31_557_600, "year"), (2_629_800, "month"), (86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= size:
+            count = int(seconds // size)
+            return f"{count} {word}{'' if count == 1 else 's'} ago"
+    return "just now"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class _Crew:
+    """A bounded crew of daemon threads: a hung hook neither starves a loop nor holds up the exit."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._reset()
+        os.register_at_fork(after_in_child=self._reset)
+
+    def _reset(self) -> None:
+        self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._threads = 0
+        self._idle = 0
+
+    def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
+        """Run `function` in a thread, in a copy of the caller's context."""
+        future: Future[T] = Future()
+        here = contextvars.copy_context()
+
+        def job() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                result = here.run(function, *arguments)
+            except BaseException as error:  # noqa: BLE001  (it is the future's to raise)
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        with self._lock:
+            grow = self._idle <= self._jobs.qsize() and self._threads < self._size
+            if grow:
+                self._threads += 1
+        self._jobs.put(job)
+        if grow:
+            threading.Thread(target=self._work, name="firsthand", daemon=True).start()
+        return future
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                self._idle += 1
+            job = self._jobs.get()
+            with self._lock:
+                self._idle -= 1
+            job()
+            del job
+
+
+_crew = _Crew(32)

@@ -1,0 +1,94 @@
+"""Threads for functions that may hang: handed a call in microseconds, given up after a timeout.
+
+Python cannot kill a thread. One that outlives its timeout runs on until its function returns, and is used again then;
+all of them are daemons, so that none holds up the end of the program.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+from .base import HookResult
+
+__all__ = ["TooManyAbandoned", "call_in_worker"]
+
+_MOST_IDLE = 8
+_MOST_ABANDONED = 64
+_idle: list[_Worker] = []
+_abandoned: set[_Call] = set()
+
+
+class TooManyAbandoned(RuntimeError):
+    """So many earlier calls still hang that another thread would not help."""
+
+
+class _Call:
+    """One call and its answer; `done` is released when there is one."""
+
+    __slots__ = ("answer", "context", "done", "function")
+
+    def __init__(self, function: Callable[[], HookResult]) -> None:
+        self.function = function
+        self.context = contextvars.copy_context()
+        self.done = threading.Lock()
+        self.done.acquire()
+        self.answer: HookResult | None = None
+
+
+class _Worker:
+    """A daemon thread that waits for calls."""
+
+    __slots__ = ("inbox",)
+
+    def __init__(self) -> None:
+        self.inbox: SimpleQueue[_Call] = SimpleQueue()
+        threading.Thread(target=self._work, name="firsthand-function-hook", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            call = self.inbox.get()
+            call.answer = call.context.run(call.function)
+            keep = len(_idle) < _MOST_IDLE
+            if keep:
+                _idle.append(self)
+            call.done.release()
+            # After the release: a caller that gave up adds the call first and looks at `done` once more.
+            _abandoned.discard(call)
+            if not keep:
+                return
+            del call
+
+
+def call_in_worker(function: Callable[[], HookResult], timeout: float) -> HookResult | None:
+    """Call `function`, which may not raise, in another thread with the caller's context variables.
+
+    Returns what it returned, or None after `timeout` seconds. Raises `TooManyAbandoned`.
+    """
+    if len(_abandoned) >= _MOST_ABANDONED:
+        raise TooManyAbandoned
+    call = _Call(function)
+    try:
+        worker = _idle.pop()
+    except IndexError:
+        worker = _Worker()
+    worker.inbox.put(call)
+    if call.done.acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
+        return call.answer
+    _abandoned.add(call)
+    if call.done.acquire(blocking=False):
+        _abandoned.discard(call)
+        return call.answer
+    return None
+
+
+def _forget() -> None:
+    _idle.clear()
+    _abandoned.clear()
+
+
+# A forked child has none of these threads.
+os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,254 @@
+"""Anthropic SDK 2: messages, beta ones too, in every spelling, by the path that its `post` is called with.
+
+The body arrives as the caller gave it, "not given" sentinels and one-shot iterables included. The SDK traces
+itself; its sibling of ours does not, and sends our trace context where its own `propagation` is on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..injection import Block
+from ..parts import Message, Part, Reply, Request, Usage
+from .base import Adapter, Endpoint, Placement, current_of, get, message_of
+
+__all__ = ["ADAPTER"]
+
+_OPTIONS: Final = ("max_tokens", "temperature", "top_p", "top_k")
+_MEDIA: Final = ("image", "document", "container_upload")
+_CALLS: Final = ("tool_use", "server_tool_use", "mcp_tool_use")
+
+
+class _Messages:
+    """`/v1/messages`."""
+
+    operation = "chat"
+
+    def read(self, body: Mapping[str, Any]) -> Request:
+        messages: list[Message] = []
+        names: dict[str, str] = {}
+        for raw in body.get("messages") or ():
+            parts = _parts(get(raw, "content"), names)
+            messages.append(message_of(str(get(raw, "role") or "user"), parts, raw=raw))
+        read = tuple(messages)
+        current, tool_result = current_of(read)
+        return Request(
+            messages=read,
+            current=current,
+            tool_result=tool_result,
+            model=str(body.get("model") or ""),
+            stream=body.get("stream") is True,
+            system="".join(part.text for part in _parts(body.get("system"), {}) if part.kind == "text"),
+            options=_options(body),
+        )
+
+    def write(
+        self, body: Mapping[str, Any], request: Request, blocks: Mapping[int, Block], how: Placement
+    ) -> dict[str, Any]:
+        messages = [
+            _with_parts(message, blocks[index], how) if index in blocks else message.raw
+            for index, message in enumerate(request.messages)
+        ]
+        return {**body, "messages": messages}
+
+    def reply(self, value: object) -> Reply:
+        content = get(value, "content")
+        reason = get(value, "stop_reason")
+        message = Message(role="assistant", parts=tuple(_parts(content, {})), raw=value)
+        return Reply(
+            messages=(message,) if isinstance(content, (list, tuple)) else (),
+            id=get(value, "id"),
+            model=get(value, "model"),
+            finish_reasons=(str(reason),) if reason is not None else (),
+            usage=_usage(get(value, "usage"), None),
+        )
+
+    def collector(self) -> _MessageEvents:
+        return _MessageEvents()
+
+
+class _MessageEvents:
+    """Puts the events of a streamed message together."""
+
+    __slots__ = ("_blocks", "_delta_usage", "_id", "_model", "_stop_reason", "_usage")
+
+    def __init__(self) -> None:
+        self._id: str | None = None
+        self._model: str | None = None
+        self._stop_reason: str | None = None
+        self._usage: object = None
+        self._delta_usage: object = None
+        self._blocks: dict[int, tuple[object, list[str]]] = {}
+
+    def add(self, chunk: object) -> bool:
+        kind = get(chunk, "type")
+        if kind == "content_block_delta":
+            block = self._blocks.get(get(chunk, "index"))
+            delta = get(chunk, "delta")
+            said = get(delta, "text") or get(delta, "partial_json") or get(delta, "thinking")
+            if block is not None and isinstance(said, str):
+                block[1].append(said)
+            return bool(said)
+        if kind == "content_block_start":
+            start = get(chunk, "content_block")
+            text = get(start, "text") or get(start, "thinking") or ""
+            self._blocks[get(chunk, "index")] = (start, [text] if text else [])
+            return get(start, "type") in _CALLS
+        if kind == "message_start":
+            message = get(chunk, "message")
+            self._id, self._model, self._usage = get(message, "id"), get(message, "model"), get(message, "usage")
+        elif kind == "message_delta":
+            self._stop_reason = get(get(chunk, "delta"), "stop_reason") or self._stop_reason
+            self._delta_usage = get(chunk, "usage")
+        return False
+
+    def reply(self) -> Reply:
+        if self._id is None and not self._blocks:
+            return Reply()
+        parts = []
+        for index in sorted(self._blocks):
+            start, said = self._blocks[index]
+            kind = get(start, "type")
+            text = "".join(said)
+            if kind in _CALLS:
+                name, call_id = str(get(start, "name") or ""), str(get(start, "id") or "")
+                parts.append(Part(kind="tool_call", id=call_id, name=name, text=text or "{}"))
+            elif kind in ("thinking", "redacted_thinking"):
+                parts.append(Part(kind="reasoning", text=text))
+            elif kind == "text":
+                parts.append(Part(kind="text", text=text))
+            else:
+                parts.append(Part(kind="other", raw=start))
+        return Reply(
+            messages=(Message(role="assistant", parts=tuple(parts)),),
+            id=self._id,
+            model=self._model,
+            finish_reasons=(self._stop_reason,) if self._stop_reason else (),
+            usage=_usage(self._usage, self._delta_usage),
+        )
+
+
+class _Anthropic:
+    name = "anthropic"
+    _endpoints: Final[Mapping[str, Endpoint]] = {"/v1/messages": _Messages()}
+
+    def accepts(self, client: object) -> bool:
+        return callable(getattr(client, "post", None)) and hasattr(client, "messages")
+
+    def is_async(self, client: object) -> bool:
+        return any(base.__name__ == "AsyncAPIClient" for base in type(client).__mro__)
+
+    def endpoint(self, path: str) -> Endpoint | None:
+        return self._endpoints.get(path.partition("?")[0])
+
+    def provider(self, client: object) -> str:
+        names = [base.__name__ for base in type(client).__mro__]
+        if any("Bedrock" in name for name in names):
+            return "aws.bedrock"
+        return "gcp.vertex_ai" if any("Vertex" in name for name in names) else "anthropic"
+
+    def server(self, client: object) -> tuple[str | None, int | None]:
+        url = getattr(client, "base_url", None)
+        host = getattr(url, "host", None) or None
+        port = getattr(url, "port", None)
+        return host, port if port is not None else {"https": 443, "http": 80}.get(getattr(url, "scheme", ""))
+
+    def sibling_options(self, client: object) -> dict[str, Any]:
+        own = getattr(client, "open_telemetry", None)
+        return {} if own is None else {"open_telemetry": {**own, "traces": False}}
+
+    def headers(self, client: object) -> dict[str, str]:
+        own = getattr(client, "open_telemetry", None)
+        if own is None or not own.get("propagation"):
+            return {}
+        from opentelemetry import propagate
+
+        carrier: dict[str, str] = {}
+        propagate.inject(carrier)
+        return carrier
+
+
+ADAPTER: Final[Adapter] = _Anthropic()
+
+
+def _parts(content: object, names: dict[str, str]) -> list[Part]:
+    if isinstance(content, str):
+        return [Part(kind="text", text=content)] if content else []
+    return [_part(item, names) for item in content] if isinstance(content, (list, tuple)) else []
+
+
+def _part(raw: object, names: dict[str, str]) -> Part:
+    kind = get(raw, "type")
+    text = get(raw, "text")
+    if kind == "text" and isinstance(text, str):
+        return Part(kind="text", text=text, raw=raw)
+    if kind in _CALLS:
+        call_id, name = str(get(raw, "id") or ""), str(get(raw, "name") or "")
+        names[call_id] = name
+        return Part(kind="tool_call", id=call_id, name=name, text=_json(get(raw, "input")), raw=raw)
+    if kind == "tool_result":
+        call_id = str(get(raw, "tool_use_id") or "")
+        said = "".join(part.text for part in _parts(get(raw, "content"), {}) if part.kind == "text")
+        return Part(kind="tool_response", id=call_id, name=names.get(call_id, ""), text=said, raw=raw)
+    if kind in ("thinking", "redacted_thinking"):
+        return Part(kind="reasoning", text=str(get(raw, "thinking") or ""), raw=raw)
+    return Part(kind="media" if kind in _MEDIA else "other", raw=raw)
+
+
+def _json(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    import msgspec
+
+    try:
+        return msgspec.json.encode(value if value is not None else {}).decode()
+    except (TypeError, ValueError, msgspec.MsgspecError):
+        return "{}"
+
+
+def _usage(usage: object, delta: object) -> Usage:
+    def field(name: str) -> int | None:
+        later = get(delta, name)
+        value = later if later is not None else get(usage, name)
+        return value if isinstance(value, int) else None
+
+    read, created = field("cache_read_input_tokens"), field("cache_creation_input_tokens")
+    fresh = field("input_tokens")
+    return Usage(
+        input_tokens=None if fresh is None else fresh + (read or 0) + (created or 0),
+        output_tokens=field("output_tokens"),
+        cache_read_tokens=read,
+        cache_write_tokens=created,
+    )
+
+
+def _options(body: Mapping[str, Any]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name in _OPTIONS:
+        value = body.get(name)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            found[name] = value
+    stop = body.get("stop_sequences")
+    if isinstance(stop, (list, tuple)):
+        found["stop_sequences"] = tuple(stop)
+    return found
+
+
+def _with_parts(message: Message, block: Block, how: Placement) -> dict[str, Any]:
+    raw: Any = message.raw
+    content = get(raw, "content")
+    if isinstance(content, str):
+        if how.placement == "inline":
+            merged: object = "\n\n".join([content, *block.texts] if content else block.texts)
+        else:
+            merged = [*([{"type": "text", "text": content}] if content else []), *_text_blocks(block)]
+    else:
+        parts = list(content or ())
+        kept = parts[: len(parts) - len(message.echoed)] if message.echoed else parts
+        merged = [*kept, *_text_blocks(block)]
+    return {**(raw if isinstance(raw, Mapping) else dict(raw)), "content": merged}
+
+
+def _text_blocks(block: Block) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": text} for text in block.texts]

@@ -1,0 +1,185 @@
+"""What every adapter offers, and the seam: the `post` of a subclass of the client's own class.
+
+An adapter copies, never mutates, and never tests an argument by truthiness. `read` takes what the SDK is about
+to send, `write` gives a new body with the blocks in their places, `reply` and the collector read what came back
+(SDK objects or decoded JSON alike).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, cast
+
+from ..injection import kept_parts, tag_of
+from ..parts import Message, Part, Reply, Request
+
+__all__ = [
+    "Adapter",
+    "Collector",
+    "Endpoint",
+    "Placement",
+    "Seam",
+    "current_of",
+    "get",
+    "listed",
+    "materialised",
+    "message_of",
+    "observed",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """How injected text is put on the wire; see the settings of the same names."""
+
+    placement: Literal["part", "inline"] = "part"
+    tool_placement: Literal["user", "tool_part"] = "user"
+
+
+class Collector(Protocol):
+    """Gathers a streamed reply, chunk by chunk; chunks are not changed."""
+
+    def add(self, chunk: object) -> bool:
+        """Take one chunk; True when it carried output (for the time to the first one)."""
+
+    def reply(self) -> Reply:
+        """What has come so far."""
+
+
+class Endpoint(Protocol):
+    """One endpoint of an SDK, as pure functions."""
+
+    operation: str
+
+    def read(self, body: Mapping[str, Any]) -> Request: ...
+    def write(self, body: Mapping[str, Any], request: Request, blocks: Mapping[int, Any], how: Placement) -> Any: ...
+    def reply(self, value: object) -> Reply: ...
+    def collector(self) -> Collector: ...
+
+
+class Adapter(Protocol):
+    """One SDK."""
+
+    name: str
+
+    def accepts(self, client: object) -> bool: ...
+    def is_async(self, client: object) -> bool: ...
+    def endpoint(self, path: str) -> Endpoint | None: ...
+    def provider(self, client: object) -> str: ...
+    def server(self, client: object) -> tuple[str | None, int | None]: ...
+    def sibling_options(self, client: object) -> dict[str, Any]: ...
+    def headers(self, client: object) -> dict[str, str]: ...
+
+
+class Seam(Protocol):
+    """What a sibling's `post` calls: the way through the middleware, in both colours."""
+
+    def send(self, client: Any, post: Callable[..., Any], path: str, arguments: dict[str, Any]) -> Any: ...
+    def send_async(
+        self, client: Any, post: Callable[..., Awaitable[Any]], path: str, arguments: dict[str, Any]
+    ) -> Awaitable[Any]: ...
+
+
+@functools.cache
+def observed(client_class: type, is_async: bool) -> type:
+    """The subclass of a client's class whose `post` goes through a seam; made once a class.
+
+    Instances pass `isinstance`, and stay wrapped through `copy` and `with_options`. The instance attribute
+    `_firsthand_seam` holds the `Seam`.
+    """
+
+    def copy(self: Any, **options: Any) -> Any:
+        made = client_class.copy(self, **options)  # type: ignore[attr-defined]
+        made.__dict__["_firsthand_seam"] = self._firsthand_seam
+        return made
+
+    def post(self: Any, path: str, **arguments: Any) -> Any:
+        send = functools.partial(client_class.post, self)  # type: ignore[attr-defined]
+        seam = self.__dict__.get("_firsthand_seam")
+        return send(path, **arguments) if seam is None else seam.send(self, send, path, arguments)
+
+    async def post_async(self: Any, path: str, **arguments: Any) -> Any:
+        send = functools.partial(client_class.post, self)  # type: ignore[attr-defined]
+        seam = self.__dict__.get("_firsthand_seam")
+        if seam is None:
+            return await send(path, **arguments)
+        return await seam.send_async(self, send, path, arguments)
+
+    members = {
+        "__module__": client_class.__module__,
+        "__qualname__": client_class.__qualname__,
+        "__doc__": client_class.__doc__,
+        "_firsthand_observed": True,
+        "post": post_async if is_async else post,
+        "copy": copy,
+        "with_options": copy,
+    }
+    return type(client_class.__name__, (client_class,), members)
+
+
+def get(value: object, name: str) -> Any:
+    """A field of an SDK object or of decoded JSON; None when it is not there."""
+    if isinstance(value, Mapping):
+        return value.get(name)
+    return getattr(value, name, None)
+
+
+def listed(value: object) -> Any:
+    """A one-shot iterable as a list, made once; strings, lists and everything else as they are."""
+    if isinstance(value, (str, list, tuple, Mapping)) or not isinstance(value, Iterable):
+        return value
+    return list(value)
+
+
+def materialised(body: Mapping[str, Any], *fields: str) -> Mapping[str, Any]:
+    """The body with one-shot iterables in `fields` and in their items' `content` made lists, once.
+
+    The same body when there are none; nothing of the caller's is changed.
+    """
+    changed: dict[str, Any] = {}
+    for name in fields:
+        given = body.get(name)
+        items = listed(given)
+        if isinstance(items, (list, tuple)):
+            contents = [get(item, "content") for item in items]
+            made = [listed(content) for content in contents]
+            if any(new is not old for new, old in zip(made, contents, strict=True)):
+                items = [
+                    item if new is old else {**dict(item), "content": new}
+                    for item, new, old in zip(items, made, contents, strict=True)
+                ]
+        if items is not given:
+            changed[name] = items
+    return {**body, **changed} if changed else body
+
+
+def message_of(role: str, parts: Iterable[Part], *, raw: object, after_tool: bool = False) -> Message:
+    """Build a message, taking our own trailing tagged parts off it (rule 1).
+
+    `after_tool` says that it follows tool results: a user message there that is one tagged part is an
+    injection of ours that the application echoes (D21).
+    """
+    read = tuple(parts)
+    texts = [part.text if part.kind == "text" else None for part in read]
+    injection = (
+        after_tool and role == "user" and bool(texts) and all(text is not None and tag_of(text) for text in texts)
+    )
+    kept = kept_parts(texts) if role in ("user", "tool") and not injection else len(read)
+    return Message(role=cast(Any, role), parts=read[:kept], echoed=read[kept:], injection=injection, raw=raw)
+
+
+def current_of(messages: tuple[Message, ...]) -> tuple[int | None, bool]:
+    """Find what a call is about: its index, and whether it is tool results (rule 3).
+
+    The last user message, skipping trailing system messages and an assistant prefill; tool results in it or
+    after it make it a tool-result send, and the index is then the last message that holds one.
+    """
+    end = len(messages)
+    while end and (messages[end - 1].role in ("system", "assistant") or messages[end - 1].injection):
+        end -= 1
+    if not end:
+        return None, False
+    last = messages[end - 1]
+    return end - 1, last.is_tool_result

@@ -1,0 +1,297 @@
+"""OpenAI SDK 3: chat.completions, in every spelling, by the path that its `post` is called with.
+
+Wire shapes: the API reference of chat completions (role, content as string or parts, tool_calls, chunks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..injection import Block
+from ..parts import Message, Part, Reply, Request, Usage
+from .base import Adapter, Endpoint, Placement, current_of, get, message_of
+
+__all__ = ["ADAPTER"]
+
+_ROLES: Final = {"developer": "system", "function": "tool"}
+_OPTIONS: Final = {
+    "max_tokens": "max_tokens",
+    "max_completion_tokens": "max_tokens",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "frequency_penalty": "frequency_penalty",
+    "presence_penalty": "presence_penalty",
+    "seed": "seed",
+    "n": "choice.count",
+    "reasoning_effort": "reasoning.level",
+}
+
+
+class _Chat:
+    """`/chat/completions`."""
+
+    operation = "chat"
+
+    def read(self, body: Mapping[str, Any]) -> Request:
+        messages: list[Message] = []
+        names: dict[str, str] = {}
+        for raw in body.get("messages") or ():
+            after_tool = bool(messages) and messages[-1].role == "tool"
+            messages.append(_message(raw, names, after_tool=after_tool))
+        read = tuple(messages)
+        current, tool_result = current_of(read)
+        return Request(
+            messages=read,
+            current=current,
+            tool_result=tool_result,
+            model=str(body.get("model") or ""),
+            stream=body.get("stream") is True,
+            options=_options(body),
+        )
+
+    def write(
+        self, body: Mapping[str, Any], request: Request, blocks: Mapping[int, Block], how: Placement
+    ) -> dict[str, Any]:
+        messages: list[object] = []
+        replaced = False
+        for index, message in enumerate(request.messages):
+            block = blocks.get(index)
+            if message.injection and replaced:
+                continue
+            replaced = False
+            if block is None:
+                messages.append(message.raw)
+            elif message.role != "tool":
+                messages.append(_with_parts(message, block, how))
+            elif how.tool_placement == "tool_part":
+                messages.append(_with_parts(message, block, how))
+                replaced = True
+            else:
+                messages += [message.raw, {"role": "user", "content": _content(block, how)}]
+                replaced = True
+        return {**body, "messages": messages}
+
+    def reply(self, value: object) -> Reply:
+        choices = get(value, "choices") or ()
+        messages = tuple(_message(get(choice, "message"), {}) for choice in choices if get(choice, "message"))
+        return Reply(
+            messages=messages,
+            id=get(value, "id"),
+            model=get(value, "model"),
+            finish_reasons=tuple(str(get(choice, "finish_reason") or "") for choice in choices),
+            usage=_usage(get(value, "usage")),
+        )
+
+    def collector(self) -> _ChatChunks:
+        return _ChatChunks()
+
+
+class _ChatChunks:
+    """Puts the chunks of a streamed chat completion together, one message a choice."""
+
+    __slots__ = ("_choices", "_id", "_model", "_usage")
+
+    def __init__(self) -> None:
+        self._id: str | None = None
+        self._model: str | None = None
+        self._usage: object = None
+        self._choices: dict[int, _Choice] = {}
+
+    def add(self, chunk: object) -> bool:
+        is_mapping = isinstance(chunk, Mapping)
+        said = False
+        choices = chunk.get("choices") if is_mapping else getattr(chunk, "choices", None)  # type: ignore[attr-defined]
+        for choice in choices or ():
+            index = get(choice, "index") or 0
+            state = self._choices.get(index)
+            if state is None:
+                state = self._choices[index] = _Choice()
+            said = state.add(choice) or said
+        if self._id is None:
+            self._id, self._model = get(chunk, "id"), get(chunk, "model")
+        usage = get(chunk, "usage")
+        if usage is not None:
+            self._usage = usage
+        return said
+
+    def reply(self) -> Reply:
+        states = [self._choices[index] for index in sorted(self._choices)]
+        return Reply(
+            messages=tuple(state.message() for state in states),
+            id=self._id,
+            model=self._model,
+            finish_reasons=tuple(state.finish_reason or "" for state in states),
+            usage=_usage(self._usage),
+        )
+
+
+class _Choice:
+    __slots__ = ("finish_reason", "texts", "thoughts", "tools")
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.thoughts: list[str] = []
+        self.tools: dict[int, list[str]] = {}
+        self.finish_reason: str | None = None
+
+    def add(self, choice: object) -> bool:
+        delta = get(choice, "delta")
+        self.finish_reason = get(choice, "finish_reason") or self.finish_reason
+        text = get(delta, "content")
+        thought = get(delta, "reasoning_content")
+        calls = get(delta, "tool_calls")
+        if text:
+            self.texts.append(text)
+        if thought:
+            self.thoughts.append(thought)
+        for call in calls or ():
+            fragments = self.tools.setdefault(get(call, "index") or 0, ["", "", ""])
+            function = get(call, "function")
+            fragments[0] = fragments[0] or get(call, "id") or ""
+            fragments[1] = fragments[1] or get(function, "name") or ""
+            fragments[2] += get(function, "arguments") or ""
+        return bool(text or thought or calls)
+
+    def message(self) -> Message:
+        parts = [Part(kind="reasoning", text="".join(self.thoughts))] if self.thoughts else []
+        if self.texts:
+            parts.append(Part(kind="text", text="".join(self.texts)))
+        for index in sorted(self.tools):
+            call_id, name, arguments = self.tools[index]
+            parts.append(Part(kind="tool_call", id=call_id, name=name, text=arguments))
+        return Message(role="assistant", parts=tuple(parts))
+
+
+class _OpenAI:
+    name = "openai"
+    _endpoints: Final[Mapping[str, Endpoint]] = {"/chat/completions": _Chat()}
+
+    def accepts(self, client: object) -> bool:
+        return callable(getattr(client, "post", None)) and hasattr(client, "chat")
+
+    def is_async(self, client: object) -> bool:
+        return any(base.__name__ == "AsyncAPIClient" for base in type(client).__mro__)
+
+    def endpoint(self, path: str) -> Endpoint | None:
+        return self._endpoints.get(path)
+
+    def provider(self, client: object) -> str:
+        if any("Azure" in base.__name__ for base in type(client).__mro__):
+            return "azure.ai.openai"
+        return "openai"
+
+    def server(self, client: object) -> tuple[str | None, int | None]:
+        url = getattr(client, "base_url", None)
+        host = getattr(url, "host", None) or None
+        port = getattr(url, "port", None)
+        return host, port if port is not None else {"https": 443, "http": 80}.get(getattr(url, "scheme", ""))
+
+    def sibling_options(self, client: object) -> dict[str, Any]:
+        return {}
+
+    def headers(self, client: object) -> dict[str, str]:
+        return {}
+
+
+ADAPTER: Final[Adapter] = _OpenAI()
+
+
+def _message(raw: object, names: dict[str, str], *, after_tool: bool = False) -> Message:
+    role = str(get(raw, "role") or "user")
+    content = get(raw, "content")
+    if role == "tool":
+        call_id = str(get(raw, "tool_call_id") or "")
+        return Message(role="tool", parts=(_result(call_id, names.get(call_id, ""), content, raw),), raw=raw)
+    if role == "function":
+        name = str(get(raw, "name") or "")
+        return Message(role="tool", parts=(_result(name, name, content, raw),), raw=raw)
+    parts: list[Part] = []
+    thought = get(raw, "reasoning_content")
+    if isinstance(thought, str) and thought:
+        parts.append(Part(kind="reasoning", text=thought))
+    parts += _parts(content)
+    for call in get(raw, "tool_calls") or ():
+        function = get(call, "function") or get(call, "custom")
+        call_id, name = str(get(call, "id") or ""), str(get(function, "name") or "")
+        names[call_id] = name
+        arguments = get(function, "arguments") or get(function, "input") or ""
+        parts.append(Part(kind="tool_call", id=call_id, name=name, text=str(arguments), raw=call))
+    return message_of(_ROLES.get(role, role), parts, raw=raw, after_tool=after_tool)
+
+
+def _parts(content: object) -> list[Part]:
+    if content is None:
+        return []
+    if isinstance(content, str):
+        return [Part(kind="text", text=content)] if content else []
+    return [_part(item) for item in content] if isinstance(content, (list, tuple)) else []
+
+
+def _part(raw: object) -> Part:
+    kind = get(raw, "type")
+    text = get(raw, "text")
+    if kind == "text" and isinstance(text, str):
+        return Part(kind="text", text=text, raw=raw)
+    refusal = get(raw, "refusal")
+    if kind == "refusal" and isinstance(refusal, str):
+        return Part(kind="text", text=refusal, raw=raw)
+    return Part(kind="media" if kind in ("image_url", "input_audio", "file") else "other", raw=raw)
+
+
+def _result(call_id: str, name: str, content: object, raw: object) -> Part:
+    texts = [part.text for part in _parts(content) if part.kind == "text"]
+    return Part(kind="tool_response", id=call_id, name=name, text="".join(texts), raw=raw)
+
+
+def _usage(usage: object) -> Usage:
+    prompt, completion = get(usage, "prompt_tokens_details"), get(usage, "completion_tokens_details")
+    return Usage(
+        input_tokens=get(usage, "prompt_tokens"),
+        output_tokens=get(usage, "completion_tokens"),
+        cache_read_tokens=get(prompt, "cached_tokens"),
+        reasoning_tokens=get(completion, "reasoning_tokens"),
+    )
+
+
+def _options(body: Mapping[str, Any]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, suffix in _OPTIONS.items():
+        value = body.get(name)
+        if value is not None:
+            found[suffix] = value
+    stop = body.get("stop")
+    if stop is not None:
+        found["stop_sequences"] = (stop,) if isinstance(stop, str) else tuple(stop)
+    kind = get(body.get("response_format"), "type")
+    if kind is not None:
+        found["output.type"] = "json" if kind in ("json_object", "json_schema") else kind
+    return found
+
+
+def _with_parts(message: Message, block: Block, how: Placement) -> dict[str, Any]:
+    raw: Any = message.raw
+    content = get(raw, "content")
+    if how.placement == "inline":
+        text = content if isinstance(content, str) else "".join(part.text for part in _parts(content))
+        merged: object = "\n\n".join([text, *block.texts]) if text else "\n\n".join(block.texts)
+        if not isinstance(content, str) and any(part.kind != "text" for part in _parts(content)):
+            merged = [*_unechoed(message, content), *_text_parts(block)]
+    elif isinstance(content, str):
+        merged = [*([{"type": "text", "text": content}] if content else []), *_text_parts(block)]
+    else:
+        merged = [*_unechoed(message, content), *_text_parts(block)]
+    return {**(raw if isinstance(raw, Mapping) else dict(raw)), "content": merged}
+
+
+def _unechoed(message: Message, content: Any) -> list[object]:
+    parts = list(content or ())
+    return parts[: len(parts) - len(message.echoed)] if message.echoed else parts
+
+
+def _text_parts(block: Block) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": text} for text in block.texts]
+
+
+def _content(block: Block, how: Placement) -> object:
+    return "\n\n".join(block.texts) if how.placement == "inline" else _text_parts(block)

@@ -1,0 +1,198 @@
+"""The seam: the way of one wrapped client's request through the middleware, in both colours."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import recall_store
+
+from . import context
+from .drive import Fetch, drive, drive_async
+from .hooks import HookSet
+from .ledger import thread_of
+from .parts import Reply
+from .provenance import Origin, Submission
+from .sdks import Adapter, Endpoint, Placement, materialised
+from .session import Admitted, Pipeline, Session, Sessions
+from .settings import Settings
+from .settle import Account
+from .telemetry import Signals
+from .turn import Outcome
+
+__all__ = ["Seam", "Wiring"]
+
+_log = logging.getLogger("firsthand")
+_RESHAPED = (400, 422)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Wiring:
+    """What one `Middleware` has put together; its identity owns what is ambient."""
+
+    settings: Settings
+    signals: Signals
+    hooks: HookSet
+    sessions: Sessions
+    placement: Placement
+    store: recall_store.Store | None = None
+
+
+class _Call:
+    """One model call on its way through: what the two colours of `Seam` share."""
+
+    def __init__(self, seam: Seam, client: Any, endpoint: Endpoint, body: Any) -> None:
+        wiring, given = seam.wiring, seam.wiring.settings
+        self._seam, self._client, self._endpoint, self._body = seam, client, endpoint, body
+        self._request = request = endpoint.read(body)
+        self._declared = declared = _as_origin(context.ambient(wiring, "origin"))
+        origin = declared or (Origin.TOOL_RESULT if request.tool_result else Origin.USER_QUERY)
+        bound = seam.session if seam.session is not None else context.ambient(wiring, "session")
+        if isinstance(bound, Session):
+            self._session = bound
+        else:
+            self._session = wiring.sessions.anonymous(thread_of(request), given.user)
+        session = self._session
+        trace = wiring.signals.start_turn(conversation_id=session.id if session.named else None, origin=origin)
+        self.account = Account(trace=trace, request=request, origin=origin)
+        self._ids = (trace.trace_id, trace.span_id)
+        namespace = (given.namespace or session.user) if session.user is not None else None
+        self._pipeline = Pipeline(
+            fires=bool(wiring.hooks.for_event("UserPromptSubmit")),
+            recalls=wiring.store is not None and namespace is not None,
+            continuations=given.continuations,
+            max_context_chars=given.max_context_chars,
+        )
+        self.fetch = Fetch(
+            trace=trace,
+            hooks=wiring.hooks,
+            store=wiring.store,
+            store_id=(given.store or "").partition("://")[0],
+            namespace=namespace,
+            top_k=given.recall_top_k,
+            recall_timeout=given.recall_timeout,
+        )
+
+    def steps(self) -> Generator[Any, Any, Admitted]:
+        """The steps of this turn, for a driver."""
+        submission = context.ambient(self._seam.wiring, "submission")
+        return self._session.steps(
+            self._request,
+            pipeline=self._pipeline,
+            submission=submission if isinstance(submission, Submission) else None,
+            declared=self._declared,
+            ids=self._ids,
+        )
+
+    def admitted(self, admitted: Admitted, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments to send, once the turn is admitted; the span of the call starts here."""
+        account, prepared = self.account, admitted.prepared
+        account.origin, account.block, account.blocks = admitted.turn.origin, prepared.block, prepared.blocks
+        account.submitted_prompt = admitted.turn.submitted_prompt
+
+        def settled(reply: Reply | None, error: BaseException | None, outcome: Outcome) -> None:
+            before = self._session.said
+            self._session.settled(admitted, reply, outcome, self._ids)
+            if not self._session.named and self._session.said is not before:
+                self._seam.wiring.sessions.heard(self._session, before)
+
+        account.settled = settled
+        adapter = self._seam.adapter
+        host, port = adapter.server(self._client)
+        account.trace.start_call(
+            self._request,
+            operation=self._endpoint.operation,
+            provider=adapter.provider(self._client),
+            server_address=host,
+            server_port=port,
+        )
+        body = self._body
+        if prepared.blocks:
+            body = self._endpoint.write(body, self._request, prepared.blocks, self._seam.wiring.placement)
+        return {**arguments, "body": body}
+
+    @contextlib.contextmanager
+    def sending(self, arguments: dict[str, Any]) -> Iterator[None]:
+        """Around the SDK's call: its span is current, and only there."""
+        with self.account.trace.current():
+            headers = self._seam.adapter.headers(self._client)
+            if headers:
+                options = dict(arguments.get("options") or {})
+                arguments["options"] = {**options, "headers": {**headers, **(options.get("headers") or {})}}
+            yield
+
+    def failed(self, error: BaseException) -> None:
+        """Settle a call that raised; a reshaped request that was refused gets one line that names the setting."""
+        status = getattr(error, "status_code", None)
+        if status in _RESHAPED and self.account.block:
+            how = "tool_placement" if self._request.tool_result else "placement"
+            value = "tool_part" if self._request.tool_result else "inline"
+            _log.warning(
+                "the server answered %s to a request with injected text; if it takes no such message, set %s = %r",
+                status,
+                how,
+                value,
+            )
+        self.account.settle(error=error)
+
+    def answered(self, answer: Any) -> Any:
+        """What the caller gets: the answer, settled now or watched to its end."""
+        from .streams import watch
+
+        return watch(answer, self.account, self._endpoint)
+
+
+class Seam:
+    """The way of one wrapped client through its middleware, in both colours."""
+
+    def __init__(self, wiring: Wiring, adapter: Adapter, session: Session | None) -> None:
+        self.wiring = wiring
+        self.adapter = adapter
+        self.session = session
+
+    def send(self, client: Any, post: Callable[..., Any], path: str, arguments: dict[str, Any]) -> Any:
+        """Send one request of the sync client."""
+        call = self._call(client, path, arguments)
+        if call is None:
+            return post(path, **arguments)
+        try:
+            arguments = call.admitted(drive(call.steps(), call.fetch.perform), arguments)
+            with call.sending(arguments):
+                answer = post(path, **arguments)
+        except BaseException as error:
+            call.failed(error)
+            raise
+        return call.answered(answer)
+
+    async def send_async(
+        self, client: Any, post: Callable[..., Awaitable[Any]], path: str, arguments: dict[str, Any]
+    ) -> Any:
+        """Send one request of the async client."""
+        call = self._call(client, path, arguments)
+        if call is None:
+            return await post(path, **arguments)
+        try:
+            arguments = call.admitted(await drive_async(call.steps(), call.fetch.perform_async), arguments)
+            with call.sending(arguments):
+                answer = await post(path, **arguments)
+        except BaseException as error:
+            call.failed(error)
+            raise
+        return call.answered(answer)
+
+    def _call(self, client: Any, path: str, arguments: dict[str, Any]) -> _Call | None:
+        endpoint = self.adapter.endpoint(path)
+        if endpoint is None or context.is_inside() or context.ambient(self.wiring, "bypass"):
+            return None
+        body = arguments.get("body")
+        if not isinstance(body, dict):
+            return None
+        arguments["body"] = body = materialised(body, "messages", "system")
+        return _Call(self, client, endpoint, body)
+
+
+def _as_origin(value: object) -> Origin | None:
+    return value if isinstance(value, Origin) else None

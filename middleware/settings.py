@@ -1,0 +1,227 @@
+"""Settings: the only reader of `FIRSTHAND_*`, `firsthand.toml` and `[tool.firsthand]`.
+
+An argument beats the environment, which beats `firsthand.toml`, which beats `[tool.firsthand]` in
+`pyproject.toml`, both in the working directory. An unknown name or a bad value is an error that names the
+place; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from .errors import SettingsError
+
+__all__ = ["CAPTURE_VARIABLE", "Settings"]
+
+CAPTURE_VARIABLE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+_PREFIX = "FIRSTHAND_"
+_CAPTURE = ("NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT")
+_ON, _OFF = ("true", "1", "yes", "on"), ("false", "0", "no", "off", "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that can be set; the README's table gives each in words.
+
+    `recall_timeout` is in seconds, sizes are in characters. `sources` says where each value that is no
+    default came from. Construct with `Settings.load()`, which validates; values are valid once loaded.
+    """
+
+    hooks_file: str | None = None
+    continuations: bool = True
+    transcripts: str | None = None
+    durability: Literal["os", "group", "record"] = "group"
+    keep: str | None = None
+    store: str | None = None
+    embedder: str | None = None
+    recall_top_k: int = 5
+    recall_timeout: float = 0.1
+    remember: Literal["off", "user", "model"] = "off"
+    user: str | None = None
+    namespace: str | None = None
+    placement: Literal["part", "inline"] = "part"
+    tool_placement: Literal["user", "tool_part"] = "user"
+    capture_content: Literal["NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"] = "NO_CONTENT"
+    capture_injected: bool = False
+    max_attribute_chars: int = 65_536
+    max_context_chars: int = 100_000
+    redact: tuple[str, ...] = ()
+    coexist: bool = False
+    request_usage: bool = False
+    strict: bool = False
+    layout: Literal["plain", "qwen"] = "plain"
+    prices: str | None = None
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def load(
+        cls,
+        *,
+        folder: Path | None = None,
+        environ: Mapping[str, str] | None = None,
+        **arguments: object,
+    ) -> Settings:
+        """Read all sources; `arguments` that are None count as not given. Raises `SettingsError`."""
+        folder = Path.cwd() if folder is None else folder
+        environ = os.environ if environ is None else environ
+        raw: dict[str, object] = {}
+        sources: dict[str, str] = {}
+        for source, values in (
+            ("pyproject.toml [tool.firsthand]", _pyproject(folder / "pyproject.toml")),
+            ("firsthand.toml", _toml(folder / "firsthand.toml")),
+            ("environment", _environment(environ)),
+            ("argument", {name: value for name, value in arguments.items() if value is not None}),
+        ):
+            for name, value in values.items():
+                _known(name, source)
+                raw[name] = value
+                sources[name] = f"{_PREFIX}{name.upper()}" if source == "environment" else source
+        if "capture_content" not in raw and CAPTURE_VARIABLE in environ:
+            raw["capture_content"], sources["capture_content"] = environ[CAPTURE_VARIABLE], CAPTURE_VARIABLE
+        read: dict[str, Any] = {name: _value(name, value, sources[name]) for name, value in raw.items()}
+        return cls(**read, sources=sources)
+
+
+NAMES: Final = tuple(item.name for item in fields(Settings) if item.name != "sources")
+
+
+def _toml(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_bytes().decode())
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"settings file {path} cannot be read: {error}; correct it or remove it") from None
+
+
+def _pyproject(path: Path) -> dict[str, object]:
+    tool = _toml(path).get("tool")
+    table = tool.get("firsthand", {}) if isinstance(tool, dict) else {}
+    if not isinstance(table, dict):
+        raise SettingsError(f"{path}: [tool.firsthand] is no table; write settings as `name = value` below it")
+    return table
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name in NAMES:
+        value = environ.get(_PREFIX + name.upper())
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def _known(name: str, source: str) -> None:
+    if name not in NAMES:
+        near = difflib.get_close_matches(name, NAMES, 1)
+        hint = f"did you mean {near[0]}?" if near else "`firsthand settings` lists the names"
+        raise SettingsError(f"unknown setting {name!r} in {source}; {hint}")
+
+
+def _value(name: str, value: object, source: str) -> Any:
+    read, wants = _READERS[name]
+    try:
+        return read(value)
+    except (TypeError, ValueError, re.error):
+        raise SettingsError(f"setting {name} from {source} is {_shown(value)}; it must be {wants}") from None
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _flag(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = value.strip().lower() if isinstance(value, str) else str(value)
+    if word not in _ON + _OFF:
+        raise ValueError(word)
+    return word in _ON
+
+
+def _text(value: object) -> str | None:
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError
+    return os.fspath(value) or None
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise TypeError
+    number = float(value)
+    if not 0 < number < float("inf"):
+        raise ValueError
+    return number
+
+
+def _count(value: object) -> int:
+    number = _number(value)
+    if number != int(number):
+        raise ValueError
+    return int(number)
+
+
+def _one_of(*choices: str) -> tuple[Callable[[object], str], str]:
+    def read(value: object) -> str:
+        if value not in choices:
+            raise ValueError
+        return str(value)
+
+    return read, f"one of {', '.join(choices)}"
+
+
+def _capture(value: object) -> str:
+    if isinstance(value, str) and value.strip().upper() in _CAPTURE:
+        return value.strip().upper()
+    return "SPAN_ONLY" if _flag(value) else "NO_CONTENT"
+
+
+def _patterns(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = json.loads(value) if value.lstrip().startswith("[") else [value] if value else []
+    if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
+        raise TypeError
+    for item in value:
+        re.compile(item)
+    return tuple(value)
+
+
+_TEXT = (_text, "text")
+_FLAG = (_flag, "true or false")
+_COUNT = (_count, "a whole number over 0")
+
+_READERS: Final[Mapping[str, tuple[Callable[[object], object], str]]] = {
+    "hooks_file": (_text, "a path"),
+    "continuations": _FLAG,
+    "transcripts": (_text, "a folder"),
+    "durability": _one_of("os", "group", "record"),
+    "keep": _TEXT,
+    "store": (_text, "a store URL such as sqlite:///memories.db"),
+    "embedder": (_text, "the name of an embedder, such as hash"),
+    "recall_top_k": _COUNT,
+    "recall_timeout": (_number, "seconds, over 0"),
+    "remember": _one_of("off", "user", "model"),
+    "user": _TEXT,
+    "namespace": _TEXT,
+    "placement": _one_of("part", "inline"),
+    "tool_placement": _one_of("user", "tool_part"),
+    "capture_content": (_capture, f"true, false or one of {', '.join(_CAPTURE)}"),
+    "capture_injected": _FLAG,
+    "max_attribute_chars": _COUNT,
+    "max_context_chars": _COUNT,
+    "redact": (_patterns, "a list of regular expressions"),
+    "coexist": _FLAG,
+    "request_usage": _FLAG,
+    "strict": _FLAG,
+    "layout": _one_of("plain", "qwen"),
+    "prices": (_text, "a path"),
+}

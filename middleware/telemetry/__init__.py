@@ -1,0 +1,28 @@
+"""Telemetry: spans, metrics and log events of model calls, through OpenTelemetry.
+
+Injected text is in none of them, at any setting but `capture_injected`. Importing this loads the OpenTelemetry API
+and no exporter.
+"""
+
+from .calls import HookTrace, RecallTrace
+from .coexist import suppressing
+from .export import configure, flush, shutdown
+from .labels import hook_label
+from .options import CaptureMode, Options, capture_mode
+from .signals import Signals
+from .turns import TurnTrace
+
+__all__ = [
+    "CaptureMode",
+    "HookTrace",
+    "Options",
+    "RecallTrace",
+    "Signals",
+    "TurnTrace",
+    "capture_mode",
+    "configure",
+    "flush",
+    "hook_label",
+    "shutdown",
+    "suppressing",
+]

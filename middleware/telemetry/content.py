@@ -1,0 +1,181 @@
+"""Message content as the JSON of the GenAI conventions: cut before it is serialised, redacted, valid.
+
+What is written is what the request said before we added to it: `Message.parts` never holds our parts, and a message
+that is nothing but our text is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import msgspec
+
+from ..injection import Block, Memory
+from ..parts import Message, Part, Reply, Request, clean
+from . import names
+from .labels import short
+from .media import media_part
+
+__all__ = ["Attributes", "Writer"]
+
+Attributes: TypeAlias = dict[str, str | bool | int | float | tuple[str, ...]]
+_Json: TypeAlias = dict[str, object]
+
+_PART_COST = 64
+_OVERLAP = 256
+_encode = msgspec.json.Encoder().encode
+
+
+class _Budget:
+    """What is left of one attribute, in code points; a part's frame costs something too."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, chars: int) -> None:
+        self.left = chars
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """Writes content attributes.
+
+    `limit` is the most code points of a part and of all parts of an attribute; `hard_limit` is the SDK's own limit,
+    which would cut the JSON in two; `redact` may raise, and then so does every method here.
+    """
+
+    limit: int
+    redact: Callable[[str], str]
+    hard_limit: int | None = None
+
+    def of_call(self, request: Request | None, reply: Reply | None, submitted_prompt: str | None) -> Attributes:
+        """The content attributes of a chat span or its event; a key is absent where there is nothing."""
+        found: Attributes = {}
+        if request is not None:
+            found[names.INPUT_MESSAGES] = self._bounded(lambda limit: self._input(request, limit))
+            if request.system or any(message.role == "system" for message in request.messages):
+                found[names.SYSTEM_INSTRUCTIONS] = self._bounded(lambda limit: self._system(request, limit))
+            tools = request.options.get(names.TOOL_DEFINITIONS_OPTION)
+            if tools:
+                found[names.TOOL_DEFINITIONS] = _dump(_tools(tools))
+        if reply is not None and reply.messages:
+            found[names.OUTPUT_MESSAGES] = self._bounded(lambda limit: self._output(reply, limit))
+        if submitted_prompt is not None:
+            found[names.SUBMITTED_PROMPT] = self.text(submitted_prompt)
+        return found
+
+    def of_injection(self, blocks: Mapping[int, Block]) -> str:
+        """The injected texts, by the index of the message that each was added to."""
+
+        def entries(limit: int) -> list[_Json]:
+            budget = _Budget(limit)
+            found: list[_Json] = []
+            for index in sorted(blocks, reverse=True):
+                block = blocks[index]
+                if budget.left <= 0:
+                    break
+                parts = [{"type": "text", "content": self._fit(text, budget)} for text in block.texts]
+                found.append({"message": index, "sources": block.sources, "parts": parts})
+            return found[::-1]
+
+        return self._bounded(entries)
+
+    def of_matches(self, matches: Iterable[Memory]) -> str:
+        """Ids and scores of recalled memories, never their text."""
+        return _dump([{"id": short(match.id), "score": match.score} for match in matches])
+
+    def text(self, text: str) -> str:
+        """One text on its own: redacted, cut, valid UTF-8."""
+        limit = self.limit if self.hard_limit is None else max(1, min(self.limit, self.hard_limit - _PART_COST))
+        return self._fit(text, _Budget(limit))
+
+    def _bounded(self, build: Callable[[int], list[_Json]]) -> str:
+        limit = self.limit
+        for _ in range(4):
+            text = _dump(build(limit))
+            if self.hard_limit is None or len(text) <= self.hard_limit:
+                return text
+            limit = max(1, limit * self.hard_limit // (2 * len(text)))
+        return "[]"
+
+    def _input(self, request: Request, limit: int) -> list[_Json]:
+        said = [m for m in request.messages if m.role != "system" and not m.injection]
+        budget = _Budget(limit)
+        found: list[_Json] = []
+        for place in range(len(said) - 1, -1, -1):
+            if budget.left <= 0:
+                note = f"…[cut: {place + 1} earlier messages left out]"
+                found.append({"role": said[0].role, "parts": [{"type": "text", "content": note}]})
+                break
+            found.append({"role": said[place].role, "parts": self._parts(said[place], budget)})
+        return found[::-1]
+
+    def _output(self, reply: Reply, limit: int) -> list[_Json]:
+        budget = _Budget(limit)
+        found: list[_Json] = []
+        for place, message in enumerate(reply.messages):
+            entry: _Json = {"role": message.role, "parts": self._parts(message, budget)}
+            if place < len(reply.finish_reasons):
+                entry["finish_reason"] = short(reply.finish_reasons[place])
+            found.append(entry)
+        return found
+
+    def _system(self, request: Request, limit: int) -> list[_Json]:
+        budget = _Budget(limit)
+        found: list[_Json] = []
+        if request.system:
+            found.append({"type": "text", "content": self._fit(request.system, budget)})
+        for message in request.messages:
+            if message.role == "system" and not message.injection:
+                found += self._parts(message, budget)
+        return found
+
+    def _parts(self, message: Message, budget: _Budget) -> list[_Json]:
+        found: list[_Json] = []
+        for place, part in enumerate(message.parts):
+            if budget.left <= 0 and place:
+                note = f"…[cut: {len(message.parts) - place} parts left out]"
+                found.append({"type": "text", "content": note})
+                break
+            found.append(self._part(part, budget))
+        return found
+
+    def _part(self, part: Part, budget: _Budget) -> _Json:
+        if part.kind == "text" or part.kind == "reasoning":
+            return {"type": part.kind, "content": self._fit(part.text, budget)}
+        if part.kind == "tool_call":
+            arguments = self._fit(part.text, budget)
+            return {"type": "tool_call", "id": short(part.id), "name": short(part.name), "arguments": arguments}
+        if part.kind == "tool_response":
+            return {"type": "tool_call_response", "id": short(part.id), "response": self._fit(part.text, budget)}
+        budget.left -= _PART_COST
+        return media_part(part.raw)
+
+    def _fit(self, text: str, budget: _Budget) -> str:
+        keep = max(0, min(self.limit, budget.left))
+        if len(text) <= keep:
+            kept = self.redact(clean(text))
+        else:
+            # Redacted a little further than it is kept: a secret that lies across the cut is still whole.
+            kept = self.redact(clean(text[: keep + _OVERLAP]))[:keep] if keep else ""
+            kept = f"{kept}…[cut: {keep} of {len(text)} characters kept]"
+        budget.left -= len(kept) + _PART_COST
+        return kept
+
+
+def _dump(value: object) -> str:
+    return _encode(value).decode()
+
+
+def _tools(tools: object) -> list[_Json]:
+    items = tools if isinstance(tools, (list, tuple)) else [tools]
+    found: list[_Json] = []
+    for item in items[:_OVERLAP]:
+        name = item
+        if isinstance(item, Mapping):
+            inner = item.get("function")
+            name = inner.get("name") if isinstance(inner, Mapping) else item.get("name")
+        if isinstance(name, str) and name:
+            found.append({"type": "function", "name": short(name)})
+    return found

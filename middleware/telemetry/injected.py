@@ -1,0 +1,52 @@
+"""What is exported about injected text: how many parts, how long, from where, whether cut; never the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..injection import HOOK_TAG, MEMORY_TAG, Block, wrap_text
+from . import names
+from .content import Attributes
+from .labels import status_code
+
+__all__ = ["metadata", "sizes", "suspected"]
+
+_FRAMES = (("memory", len(wrap_text("", MEMORY_TAG))), ("hook", len(wrap_text("", HOOK_TAG))))
+_TOO_LONG = frozenset({400, 413, 422})
+
+
+def sizes(block: Block) -> Iterator[tuple[str, int]]:
+    """Source and characters, tags included, of each part; unlike `block.chars` it builds no text."""
+    for (source, frame), body in zip(_FRAMES, (block.memory, block.hook), strict=True):
+        if body:
+            yield source, frame + len(body)
+
+
+def metadata(blocks: Mapping[int, Block]) -> Attributes:
+    """The `firsthand.injection.*` attributes over everything that the request carries; none for none."""
+    count = chars = 0
+    sources: dict[str, None] = {}
+    truncated = False
+    for block in blocks.values():
+        truncated = truncated or block.truncated
+        for source, size in sizes(block):
+            count += 1
+            chars += size
+            sources[source] = None
+    if not count:
+        return {}
+    return {
+        names.INJECTION_COUNT: count,
+        names.INJECTION_CHARS: chars,
+        names.INJECTION_SOURCES: tuple(sources),
+        names.INJECTION_TRUNCATED: truncated,
+    }
+
+
+def suspected(error: BaseException, found: Attributes) -> bool:
+    """True when a failed call carried injected text and failed as one does that is too long or of a wrong shape."""
+    if names.INJECTION_COUNT not in found:
+        return False
+    code = getattr(error, "code", None)
+    said = f"{type(error).__name__} {code if isinstance(code, str) else ''}".lower().replace("_", "")
+    return status_code(error) in _TOO_LONG or "contextlength" in said or "contextwindow" in said

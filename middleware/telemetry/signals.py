@@ -1,0 +1,86 @@
+"""Where a turn's telemetry begins: providers, instruments and options, put together once for a process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+
+from opentelemetry import _logs, metrics, trace
+from opentelemetry._logs import LoggerProvider
+from opentelemetry.metrics import MeterProvider
+from opentelemetry.trace import TracerProvider
+
+from ..provenance import Origin
+from . import names
+from .calls import Outlets
+from .content import Writer
+from .guard import attempt
+from .metrics import instruments
+from .options import Options
+from .redaction import redactor
+from .turns import TurnTrace
+
+__all__ = ["Signals"]
+
+
+class Signals:
+    """Spans, metrics and log events of model calls.
+
+    Providers default to the application's global ones. They may be set later: until then the API's proxies do
+    nothing, afterwards they are the real ones.
+    """
+
+    __slots__ = ("_outlets",)
+
+    def __init__(
+        self,
+        options: Options,
+        *,
+        tracer_provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
+        logger_provider: LoggerProvider | None = None,
+    ) -> None:
+        release = _version()
+        self._outlets = Outlets(
+            tracer=trace.get_tracer(names.SCOPE, release, tracer_provider),
+            logger=_logs.get_logger(names.SCOPE, release, logger_provider),
+            instruments=instruments(metrics.get_meter(names.SCOPE, release, meter_provider)),
+            options=options,
+            writer=_writer(options),
+        )
+
+    def start_turn(self, *, conversation_id: str | None, origin: Origin) -> TurnTrace:
+        """Start the `firsthand.turn` span, child of the span that is current now.
+
+        `conversation_id` is None unless the session was named: an id that we made up is not exported.
+        """
+        return TurnTrace(self._outlets, conversation_id=conversation_id, origin=origin)
+
+
+def _writer(options: Options) -> Writer | None:
+    if options.capture == "NO_CONTENT" and not options.capture_injected:
+        return None
+    refuse: Callable[[str], str] = _refuse
+    redact = attempt("redaction", lambda: redactor(options.redact), refuse)
+    return Writer(limit=options.max_attribute_chars, redact=redact, hard_limit=_sdk_limit())
+
+
+def _refuse(text: str) -> str:
+    raise ValueError("the redaction rules could not be loaded: content is not exported")
+
+
+def _sdk_limit() -> int | None:
+    """The attribute length at which the SDK would cut JSON in two; None for none."""
+    for variable in ("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"):
+        said = os.environ.get(variable, "").strip()
+        if said.isdecimal():
+            return int(said)
+    return None
+
+
+def _version() -> str:
+    try:
+        return version("firsthand")
+    except PackageNotFoundError:
+        return ""

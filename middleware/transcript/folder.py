@@ -1,0 +1,113 @@
+"""A folder of transcripts: where a session's file is, and a bounded number of open descriptors."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+import weakref
+from collections import OrderedDict
+from pathlib import Path
+from typing import Literal, TypeAlias
+from urllib.parse import quote
+
+from .syncing import GroupSync
+from .writer import Durability, TranscriptWriter
+
+__all__ = ["Layout", "TranscriptFolder"]
+
+Layout: TypeAlias = Literal["plain", "qwen"]
+
+_MAX_NAME = 200
+
+
+class TranscriptFolder:
+    """Writers by session id, one for each while anybody holds it.
+
+    `layout` "plain" puts `<session>.jsonl` into `folder`; "qwen" takes `folder` for the reference's projects
+    folder and writes `<folder>/<cwd with dashes>/chats/<session>.jsonl`. At most `max_open` descriptors stay
+    open; the longest unused is let go and opened again when it is needed. What is unsynced is synced by `close`,
+    and at the latest when the folder is collected or the interpreter exits.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        layout: Layout = "plain",
+        durability: Durability = "group",
+        cwd: str | Path | None = None,
+        max_open: int = 64,
+    ) -> None:
+        self.folder = Path(folder)
+        self._durability = durability
+        self._place = self.folder
+        if layout == "qwen":
+            project = re.sub(r"[^a-zA-Z0-9]", "-", str(Path.cwd() if cwd is None else cwd))
+            self._place = self.folder / project / "chats"
+        self._max_open = max_open
+        self._lock = threading.RLock()
+        self._writers: weakref.WeakValueDictionary[str, TranscriptWriter] = weakref.WeakValueDictionary()
+        self._open: OrderedDict[int, TranscriptWriter] = OrderedDict()
+        self._sync = GroupSync()
+        self._finalizer = weakref.finalize(self, _close_all, self._open, self._sync)
+
+    def path(self, session_id: str) -> Path:
+        """The file of a session: its id percent-encoded, so that no id leaves the folder.
+
+        An id whose name would be too long for a file system is cut and told apart by its SHA-256. Raises
+        ValueError for an empty id.
+        """
+        if not session_id:
+            raise ValueError("the session id is empty; a transcript needs one to be named after")
+        name = quote(session_id, safe="", errors="surrogatepass")
+        if name.startswith("."):
+            name = f"%2E{name[1:]}"
+        if len(name) > _MAX_NAME:
+            digest = hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
+            name = f"{name[: _MAX_NAME - 65]}~{digest}"
+        return self._place / f"{name}.jsonl"
+
+    def writer(self, session_id: str) -> TranscriptWriter:
+        """The writer of a session; the same object for as long as somebody holds it or its file is open."""
+        with self._lock:
+            writer = self._writers.get(session_id)
+            if writer is None:
+                # Not `self._admit`: a writer must not keep its folder from being collected, hence closed.
+                folder = weakref.ref(self)
+                writer = TranscriptWriter(
+                    self.path(session_id),
+                    durability=self._durability,
+                    sync=self._sync,
+                    on_open=lambda opened: _admit(folder(), opened),
+                )
+                self._writers[session_id] = writer
+            elif id(writer) in self._open:
+                self._open.move_to_end(id(writer))
+            return writer
+
+    def close(self) -> None:
+        """Sync and close every file; writers that are used again open theirs again."""
+        with self._lock:
+            _close_all(self._open, self._sync)
+
+    def admit(self, writer: TranscriptWriter) -> None:
+        """Count a writer that has just opened its file, and let the longest unused ones go."""
+        with self._lock:
+            self._open[id(writer)] = writer
+            self._open.move_to_end(id(writer))
+            for key in list(self._open)[: max(0, len(self._open) - self._max_open)]:
+                # One that another thread is writing to right now is passed over: waiting for it could deadlock.
+                if self._open[key].release():
+                    del self._open[key]
+
+
+def _admit(folder: TranscriptFolder | None, writer: TranscriptWriter) -> None:
+    if folder is not None:
+        folder.admit(writer)
+
+
+def _close_all(writers: OrderedDict[int, TranscriptWriter], sync: GroupSync) -> None:
+    while writers:
+        writers.popitem()[1].close()
+    sync.close()

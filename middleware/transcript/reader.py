@@ -1,0 +1,164 @@
+"""Reads transcripts that other programs wrote, that were killed while writing, or that two wrote at once.
+
+Bytes are split on LF alone: U+2028, U+0085 and U+001C are ordinary characters inside a string. A line that is
+not one JSON object is scanned for every complete record in it (hooks-and-transcripts 3.1).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ..errors import TranscriptError
+from ..records import Record
+from .flaws import Flaw
+
+__all__ = ["Transcript", "iter_records", "parse", "read", "records_in_line"]
+
+_MAX_INT_DIGITS = 4000
+_SCAN_BUDGET = 64
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcript:
+    """What a file holds: records in file order, as stored, and what was wrong with it."""
+
+    records: tuple[Record, ...] = ()
+    flaws: tuple[Flaw, ...] = ()
+
+
+def read(path: str | Path) -> Transcript:
+    """Read a whole file. Raises `TranscriptError` for one that is no transcript, `OSError` when it cannot be read."""
+    flaws: list[Flaw] = []
+    records = tuple(iter_records(path, flaws.append))
+    return Transcript(records=records, flaws=tuple(flaws))
+
+
+def parse(data: bytes) -> Transcript:
+    """Read a transcript from memory; never raises, whatever the bytes are."""
+    flaws: list[Flaw] = []
+    records = tuple(_records(data.split(b"\n"), flaws.append, _Tally()))
+    return Transcript(records=records, flaws=tuple(flaws))
+
+
+def iter_records(path: str | Path, on_flaw: Callable[[Flaw], None] = lambda flaw: None) -> Iterator[Record]:
+    """Yield the records of a file one by one, holding one line in memory.
+
+    Raises `TranscriptError` for a folder, and at the end for a file without a single JSON object that is not
+    merely torn.
+    """
+    place = Path(path)
+    if place.is_dir():
+        raise TranscriptError(f"{place} is a folder, not a transcript; name one of its .jsonl files")
+    tally = _Tally()
+    with place.open("rb") as file:
+        yield from _records(file, on_flaw, tally)
+    if tally.foreign and not tally.objects:
+        raise TranscriptError(f"{place} is not a transcript: no line of it is a JSON object; name a .jsonl transcript")
+
+
+def records_in_line(line: bytes) -> tuple[list[Record], str | None]:
+    """Return the records of one line, and what was wrong with it or None.
+
+    A record is an object with a string `uuid` and `type`. A line of blanks has none and nothing wrong.
+    """
+    found, detail, _ = _scan(line)
+    return found, detail
+
+
+class _Tally:
+    """Whether a file showed any JSON object, and any line that not even begins like one."""
+
+    __slots__ = ("foreign", "objects")
+
+    def __init__(self) -> None:
+        self.foreign = False
+        self.objects = False
+
+
+def _records(lines: Iterable[bytes], on_flaw: Callable[[Flaw], None], tally: _Tally) -> Iterator[Record]:
+    for number, line in enumerate(lines, 1):
+        found, detail, objects = _scan(line)
+        tally.objects = tally.objects or objects
+        if detail is not None:
+            tally.foreign = tally.foreign or not _like_an_object(line)
+            on_flaw(Flaw(name="invalid_record", line=number, detail=detail))
+        yield from found
+
+
+def _like_an_object(line: bytes) -> bool:
+    bare = line.removeprefix(_BOM).strip(b"\0 \t\r\n")
+    return not bare or bare.startswith(b"{")
+
+
+def _scan(line: bytes) -> tuple[list[Record], str | None, bool]:
+    """The records of a line, what was wrong with it, and whether it held any JSON object."""
+    try:
+        value = _decode(line)
+    except (ValueError, RecursionError):
+        if not line.strip():
+            return [], None, False
+        return _recover(line)
+    if not isinstance(value, dict):
+        return [], f"a JSON {_NAMES.get(type(value), 'value')} where a record belongs", False
+    if not _is_record(value):
+        return [], "an object without a uuid and a type", True
+    return [value], None, True
+
+
+_NAMES = {list: "array", str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
+_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+
+
+def _decode(line: bytes) -> Any:
+    try:
+        return _decoder.decode(line)
+    except (msgspec.DecodeError, RecursionError):
+        # msgspec refuses lone surrogates ("truncated"), NaN, a BOM and raw control characters; json does not.
+        return _json.decode(line.decode("utf-8-sig").strip(" \t\r\n"))
+
+
+def _integer(digits: str) -> int | str:
+    """An integer; one that is over Python's limit for conversions stays text."""
+    return int(digits) if len(digits) <= _MAX_INT_DIGITS else digits
+
+
+_json = json.JSONDecoder(strict=False, parse_int=_integer)
+
+
+def _is_record(value: dict[str, Any]) -> bool:
+    return isinstance(value.get("uuid"), str) and isinstance(value.get("type"), str)
+
+
+def _recover(line: bytes) -> tuple[list[Record], str, bool]:
+    """Find every complete object of a glued, torn or otherwise broken line.
+
+    Where the object at a brace does not parse, the search goes on at the next brace. The work is bounded: a
+    line made to be re-scanned from every brace is given up.
+    """
+    text = line.decode("utf-8", "replace")
+    found: list[Record] = []
+    objects = False
+    budget = _SCAN_BUDGET * len(text)
+    at = text.find("{")
+    while at >= 0 and budget > 0:
+        try:
+            value, end = _json.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            budget -= error.pos - at
+            end = at + 1
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            objects = True
+            if isinstance(value, dict) and _is_record(value):
+                found.append(value)
+        at = text.find("{", end)
+    kind = "is torn, glued or no JSON" if text.strip("\0 \t\r\n") else "is NUL bytes"
+    return found, f"the line {kind}; {len(found)} records recovered", objects

@@ -1,0 +1,128 @@
+"""What is written down of a turn: its user message, its tool results, its reply, or that it was blocked."""
+
+from __future__ import annotations
+
+import logging
+import os
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+from .. import records
+from ..errors import HookBlocked, TranscriptError
+from ..parts import Message, Part, Reply
+from ..provenance import Origin
+from ..turn import Prepared, Scene, Turn
+from .writer import TranscriptWriter
+
+__all__ = ["Scribe", "TraceIds"]
+
+TraceIds: TypeAlias = tuple[str | None, str | None]
+"""Hex ids of the trace and the turn span, so that a line and a span find each other."""
+
+_log = logging.getLogger("firsthand")
+
+
+@dataclass(slots=True, kw_only=True)
+class Scribe:
+    """Writes the records of one session.
+
+    A failure to write is reported once, as a warning and in `error`, and the turn goes on; with `strict` it
+    raises `TranscriptError`. `keep_prompts` lets the record of a blocked prompt hold its text (D9).
+    """
+
+    writer: TranscriptWriter
+    session_id: str
+    version: str
+    strict: bool = False
+    keep_prompts: bool = False
+    error: Exception | None = None
+
+    def turn(self, turn: Turn, prepared: Prepared, ids: TraceIds) -> None:
+        """Write an admitted turn's message before it is sent; a retry was written when it was first admitted."""
+        request, current = turn.request, turn.request.current
+        if current is None or turn.origin is Origin.RETRY:
+            return
+        if request.tool_result:
+            self._tool_results(turn, prepared, ids)
+            return
+        message, block = request.messages[current], prepared.block
+        display = turn.submitted_prompt if turn.submitted_prompt is not None else message.text
+        payload = records.display_payload(display, block) if turn.origin is not Origin.HOOK else None
+        parts = records.record_parts(message, block)
+        self._append(
+            turn.scene,
+            ids,
+            lambda stamp: records.user_record(stamp=stamp, parts=parts, payload=payload, origin=turn.origin),
+        )
+
+    def blocked(self, blocked: HookBlocked, scene: Scene, ids: TraceIds) -> None:
+        """Write that a hook refused the prompt."""
+        prompt = blocked.prompt if self.keep_prompts else None
+        self._append(
+            scene,
+            ids,
+            lambda stamp: records.blocked_record(stamp=stamp, hook=blocked.hook, reason=blocked.reason, prompt=prompt),
+        )
+
+    def reply(self, reply: Reply, scene: Scene, ids: TraceIds) -> None:
+        """Write what came back, one record a choice that says anything."""
+        for message in reply.messages:
+            if message.parts:
+                self._assistant(message, reply, scene, ids)
+
+    def _assistant(self, message: Message, reply: Reply, scene: Scene, ids: TraceIds) -> None:
+        parts = records.record_parts(message, None)
+        self._append(
+            scene,
+            ids,
+            lambda stamp: records.assistant_record(stamp=stamp, parts=parts, model=reply.model, usage=reply.usage),
+        )
+
+    def _tool_results(self, turn: Turn, prepared: Prepared, ids: TraceIds) -> None:
+        group = [part for message in turn.request.tool_group() for part in message.parts]
+        responses = [part for part in group if part.kind == "tool_response"]
+        others = [part for part in group if part.kind != "tool_response"]
+        for part in responses[:-1]:
+            self._tool_result(part, Message(role="tool", parts=(part,)), None, turn.scene, ids)
+        # The block belongs to the send, which several results share: it stays on the last of them (D8).
+        last = Message(role="tool", parts=(responses[-1], *others))
+        self._tool_result(responses[-1], last, prepared, turn.scene, ids)
+
+    def _tool_result(
+        self, part: Part, message: Message, prepared: Prepared | None, scene: Scene, ids: TraceIds
+    ) -> None:
+        parts = records.record_parts(message, prepared.block if prepared is not None else None)
+        result = {"callId": part.id, "status": "success"}
+        self._append(
+            scene,
+            ids,
+            lambda stamp: records.tool_result_record(stamp=stamp, parts=parts, tool_call_result=result),
+        )
+
+    def _append(self, scene: Scene, ids: TraceIds, build: Callable[[records.Stamp], dict[str, Any]]) -> None:
+        writer = self.writer
+        try:
+            with writer.exclusive():
+                stamp = records.Stamp(
+                    uuid=str(uuid.UUID(bytes=os.urandom(16), version=4)),
+                    parent=writer.tail,
+                    session_id=self.session_id,
+                    timestamp=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+                    cwd=scene.cwd,
+                    version=self.version,
+                    prompt_id=scene.prompt_id,
+                    trace_id=ids[0],
+                    span_id=ids[1],
+                )
+                writer.append(build(stamp))
+        except (OSError, TranscriptError) as error:
+            if self.error is None:
+                _log.warning(
+                    "transcript %s cannot be written: %s; the conversation goes on", scene.transcript_path, error
+                )
+            self.error = error
+            if self.strict:
+                raise TranscriptError(f"transcript {scene.transcript_path} cannot be written: {error}") from error

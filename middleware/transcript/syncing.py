@@ -1,0 +1,76 @@
+"""Group durability: one daemon thread that fsyncs, so that no caller waits for a disk."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+__all__ = ["GroupSync"]
+
+_WINDOW = 0.05
+
+
+class GroupSync:
+    """Runs flushes that were asked for, about 50 ms later and together; the thread starts with the first one.
+
+    A flush is a function that never raises. `close` runs what is left and ends the thread; asking again
+    starts another one. After a fork the child starts its own.
+    """
+
+    def __init__(self) -> None:
+        self._asked: deque[Callable[[], None]] = deque()
+        self._wake = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._process = 0
+        self._closing = False
+
+    def ask(self, flush: Callable[[], None]) -> None:
+        """Have `flush` run soon on the thread."""
+        self._asked.append(flush)
+        if not self._wake.is_set():
+            self._wake.set()
+        if self._thread is None or self._process != os.getpid():
+            self._start()
+
+    def close(self) -> None:
+        """Run everything that was asked for, here, and end the thread."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+            self._closing = True
+            self._wake.set()
+        if thread is not None and self._process == os.getpid() and thread is not threading.current_thread():
+            # Whoever closes may hold the lock that a flush waits for.
+            thread.join(2)
+        self._run()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is not None and self._process == os.getpid():
+                return
+            if self._process != os.getpid():
+                self._process = os.getpid()
+                self._wake = threading.Event()
+                self._wake.set()
+            self._closing = False
+            self._thread = threading.Thread(target=self._loop, name="firsthand-transcript-sync", daemon=True)
+            self._thread.start()
+
+    def _loop(self) -> None:
+        while not self._closing:
+            self._wake.wait()
+            if not self._closing:
+                time.sleep(_WINDOW)
+            self._wake.clear()
+            self._run()
+
+    def _run(self) -> None:
+        while self._asked:
+            try:
+                flush = self._asked.popleft()
+            except IndexError:
+                return
+            flush()

@@ -1,0 +1,321 @@
+"""Appends records to one transcript, whole lines at a time, beside other threads and other processes.
+
+A line is one write on a descriptor opened for appending, so that two writers never mix their bytes; whatever was
+torn, by a kill or a full disk, is closed with a newline before the next line, and no byte written is changed.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from ..records import Record
+from .flaws import joins_chain
+from .lines import encode_line
+from .reader import parse, records_in_line
+from .syncing import GroupSync
+
+__all__ = ["Durability", "TranscriptWriter"]
+
+Durability: TypeAlias = Literal["os", "group", "record"]
+
+_FIRST_LOOK = 1 << 16
+_OPEN = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+
+
+class TranscriptWriter:
+    """One session's file. `TranscriptFolder.writer` makes it; the file is made by the first append.
+
+    A record's parent is `tail`, so read it and append under `lock`, or under `exclusive()` where other processes
+    write the same session. After `close` an append opens the file again.
+
+        with writer.lock:
+            writer.append(user_record(stamp=Stamp(parent=writer.tail, ...), parts=...))
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        durability: Durability = "group",
+        sync: GroupSync | None = None,
+        on_open: Callable[[TranscriptWriter], None] | None = None,
+    ) -> None:
+        self.path = path
+        self.lock = threading.RLock()
+        self._durability = durability
+        self._sync = sync or GroupSync()
+        self._on_open = on_open
+        self._fd = -1
+        self._process = 0
+        self._file: tuple[int, int] | None = None
+        self._looked = False
+        self._tail: str | None = None
+        self._read_to = 0
+        self._known_end = 0
+        self._tail_end = 0
+        self._whole = True
+        self._own: set[str] = set()
+        self._holds = 0
+        self._dirty = False
+        self._sync_error: OSError | None = None
+
+    @property
+    def tail(self) -> str | None:
+        """The uuid that the next record's parent must be: the last one persisted on the chain; None for none."""
+        with self.lock:
+            self._open(create=False)
+            return self._tail
+
+    @property
+    def is_open(self) -> bool:
+        """True while it holds a descriptor."""
+        return self._fd >= 0
+
+    def append(self, record: Record) -> None:
+        """Write one record as one line.
+
+        Raises OSError when it could not be written whole (then `tail` stays, and the next append starts on a line
+        of its own) or when an earlier one could not be synced; TypeError for a record that JSON cannot hold.
+        """
+        line = encode_line(record)
+        with self.lock:
+            self._open(create=True)
+            if self._sync_error is not None:
+                error, self._sync_error = self._sync_error, None
+                raise error
+            size = self._size()
+            alone = size == self._known_end
+            if not (self._whole if alone else self._ends_with_newline(size)):
+                line = b"\n" + line
+            end = self._write(line)
+            self._tail_end = end if end == size + len(line) else -1
+            uuid = record.get("uuid")
+            if alone and end == size + len(line):
+                self._read_to = self._known_end = end
+                self._whole = True
+            else:
+                self._own.add(str(uuid))
+            if isinstance(uuid, str) and joins_chain(record):
+                self._tail = uuid
+            self._persist()
+
+    def grew(self) -> bool:
+        """True when somebody else wrote to the file, or replaced it, since our last look at it."""
+        with self.lock:
+            looked = self._looked
+            self._open(create=False)
+            return looked and self.is_open and self._size() != self._known_end
+
+    def catch_up(self) -> list[Record]:
+        """Read what others appended since the last look, oldest first, and move `tail` behind it.
+
+        A line that somebody is still writing is left for the next time. After the file was replaced or cut
+        short, everything in it is new.
+        """
+        with self.lock:
+            self._open(create=False)
+            if not self.is_open:
+                return []
+            size = self._size()
+            data = os.pread(self._fd, size - self._read_to, self._read_to)
+            data = data[: data.rfind(b"\n") + 1]
+            self._read_to += len(data)
+            self._known_end = self._tail_end = size
+            self._whole = self._read_to == size
+            records = parse(data).records
+            for record in records:
+                if joins_chain(record):
+                    self._tail = record["uuid"]
+            others = [record for record in records if record["uuid"] not in self._own]
+            if self._whole:
+                self._own.clear()
+            return others
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold the file against other threads and processes, with `tail` behind what these appended meanwhile.
+
+        Advisory: it keeps out writers that ask the same way. What others wrote is still `catch_up`'s to read.
+        """
+        with self.lock:
+            while True:
+                self._open(create=True)
+                fcntl.flock(self._fd, fcntl.LOCK_EX)
+                if os.fstat(self._fd).st_nlink:
+                    break
+                self._let_go()
+            self._holds += 1
+            try:
+                size = self._size()
+                if size != self._tail_end:
+                    self._tail, self._tail_end = _last_uuid(self._fd, size), size
+                yield
+            finally:
+                self._holds -= 1
+                if self.is_open and not self._holds:
+                    fcntl.flock(self._fd, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Sync what is not on disk yet (unless durability is `os`) and let go of the descriptor."""
+        with self.lock:
+            if self.is_open:
+                try:
+                    if self._dirty and self._durability != "os":
+                        os.fsync(self._fd)
+                finally:
+                    self._let_go()
+
+    def release(self) -> bool:
+        """Let go of the descriptor without waiting for a disk; False when it is in use by another thread."""
+        if not self.lock.acquire(blocking=False):
+            return False
+        try:
+            if self._holds:
+                return False
+            if self.is_open and self._dirty and self._durability == "group":
+                fd = os.dup(self._fd)
+                self._sync.ask(lambda: self._sync_and_close(fd))
+            self._let_go()
+        finally:
+            self.lock.release()
+        return True
+
+    def _open(self, *, create: bool) -> None:
+        if self._fd >= 0:
+            if self._process == os.getpid():
+                return
+            # A descriptor that came through a fork shares its position and its locks with the parent's.
+            self._let_go()
+        if create:
+            _make_folders(self.path.parent)
+        try:
+            fd = os.open(self.path, _OPEN | (os.O_CREAT if create else 0), 0o600)
+        except FileNotFoundError:
+            if create:
+                raise
+            self._looked = True
+            return
+        state = os.fstat(fd)
+        if not stat.S_ISREG(state.st_mode):
+            os.close(fd)
+            raise OSError(errno.EINVAL, "not a regular file", str(self.path))
+        self._fd, self._process = fd, os.getpid()
+        file = (state.st_dev, state.st_ino)
+        if not self._looked:
+            self._look(state.st_size)
+        elif self._file not in (file, None) or state.st_size < self._read_to:
+            self._start_anew(state.st_size)
+        self._file, self._looked = file, True
+        if self._on_open is not None:
+            self._on_open(self)
+
+    def _let_go(self) -> None:
+        fd, self._fd, self._dirty = self._fd, -1, False
+        if fd >= 0:
+            os.close(fd)
+
+    def _look(self, size: int) -> None:
+        """Learn the end and the tail from the file itself."""
+        self._tail = _last_uuid(self._fd, size)
+        self._whole = self._ends_with_newline(size)
+        self._read_to = size if self._whole else _last_newline(self._fd, size) + 1
+        self._known_end = self._tail_end = size
+
+    def _start_anew(self, size: int) -> None:
+        """Begin again with another file, of which nothing was read but its tail."""
+        self._tail = _last_uuid(self._fd, size)
+        self._own.clear()
+        self._tail_end = size
+        self._read_to = self._known_end = 0
+        self._whole = True
+
+    def _size(self) -> int:
+        """The file's size; a file that was removed, replaced or cut short is begun anew first."""
+        state = os.fstat(self._fd)
+        if state.st_nlink == 0:
+            self._let_go()
+            self._open(create=True)
+            state = os.fstat(self._fd)
+        elif state.st_size < self._read_to:
+            self._start_anew(state.st_size)
+        return state.st_size
+
+    def _ends_with_newline(self, size: int) -> bool:
+        return size == 0 or os.pread(self._fd, 1, size - 1) == b"\n"
+
+    def _write(self, line: bytes) -> int:
+        """Write it all, in one write but for a disk that is full; return where it ends in the file."""
+        written = os.write(self._fd, line)
+        while written < len(line):
+            written += os.write(self._fd, memoryview(line)[written:])
+        return os.lseek(self._fd, 0, os.SEEK_CUR)
+
+    def _persist(self) -> None:
+        if self._durability == "record":
+            os.fsync(self._fd)
+        elif self._durability == "group" and not self._dirty:
+            self._dirty = True
+            self._sync.ask(self._flush)
+
+    def _flush(self) -> None:
+        """Sync on the group's thread, on a descriptor of its own: nobody waits, and a close is no danger."""
+        with self.lock:
+            if not self._dirty or not self.is_open:
+                return
+            self._dirty = False
+            fd = os.dup(self._fd)
+        self._sync_and_close(fd)
+
+    def _sync_and_close(self, fd: int) -> None:
+        try:
+            os.fsync(fd)
+        except OSError as error:
+            self._sync_error = error
+        finally:
+            os.close(fd)
+
+
+def _make_folders(folder: Path) -> None:
+    """Make missing folders for their owner only; those that exist keep their mode."""
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
+def _last_newline(fd: int, size: int) -> int:
+    """The position of the last newline, -1 for none."""
+    end = size
+    while end:
+        start = max(0, end - _FIRST_LOOK)
+        found = os.pread(fd, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found
+        end = start
+    return -1
+
+
+def _last_uuid(fd: int, size: int) -> str | None:
+    """The uuid of the last record on the chain, read backwards from the end."""
+    length = min(_FIRST_LOOK, size)
+    while length:
+        lines = os.pread(fd, length, size - length).split(b"\n")
+        for line in reversed(lines if length == size else lines[1:]):
+            for record in reversed(records_in_line(line)[0]):
+                if joins_chain(record):
+                    uuid: str = record["uuid"]
+                    return uuid
+        if length == size:
+            return None
+        length = min(length * 8, size)
+    return None

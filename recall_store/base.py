@@ -1,0 +1,229 @@
+"""What a memory is, what a match is, and what every engine promises."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from .errors import NamespaceError, RecordError
+from .text import clean
+
+if TYPE_CHECKING:
+    from .embedders.base import Embedder
+
+TYPES = frozenset({"user", "feedback", "project", "reference"})
+AUTHORS = frozenset({"user", "assistant", "tool", "import"})
+MAX_TEXT = 1_000_000
+"""Characters in one field of a record."""
+MAX_ID = 512
+
+Progress = Callable[[int, int], None]
+"""Called with (done, total) while a long operation runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One memory: a text, who wrote it, where it came from, and when.
+
+    `type` is one of user, feedback, project, reference; `author` one of user, assistant, tool, import. `source`
+    (session, record, position ...) and `metadata` are JSON objects. `created_at` and `expires_at` are aware datetimes.
+    `id` and `created_at` may be None until the record is stored. NUL and lone surrogates become U+FFFD.
+
+    Raises RecordError when a field is not valid. The message names the field, never its value.
+    """
+
+    text: str
+    id: str | None = None
+    title: str = ""
+    description: str = ""
+    type: str = "user"
+    author: str = "user"
+    source: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    created_at: datetime | None = None
+    expires_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("text", "title", "description"):
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                raise RecordError(f"record field {name!r} is {type(value).__name__}; give a str")
+            if len(value) > MAX_TEXT:
+                raise RecordError(f"record field {name!r} has {len(value)} characters; the limit is {MAX_TEXT}")
+            object.__setattr__(self, name, clean(value))
+        if not self.text.strip():
+            raise RecordError("record field 'text' is blank; a memory needs words")
+        if self.id is not None and not is_plain(self.id):
+            raise RecordError(
+                f"record field 'id' is not plain text of 1 to {MAX_ID} characters; leave it out for a new id"
+            )
+        if self.type not in TYPES:
+            raise RecordError(f"record field 'type' is not one of {', '.join(sorted(TYPES))}")
+        if self.author not in AUTHORS:
+            raise RecordError(f"record field 'author' is not one of {', '.join(sorted(AUTHORS))}")
+        for name in ("source", "metadata"):
+            object.__setattr__(self, name, _json_object(name, getattr(self, name)))
+        for name in ("created_at", "expires_at"):
+            moment = getattr(self, name)
+            if moment is not None and (not isinstance(moment, datetime) or moment.utcoffset() is None):
+                raise RecordError(f"record field {name!r} is not an aware datetime; give one with a time zone")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """A memory that answers a query, best first in a search's list.
+
+    `score` is `lexical + weight * cosine`; compare it within one answer only. `lexical` is BM25 divided by the best
+    BM25 of the answer (0 to 1; 0 without a common word). `cosine` is exact (-1 to 1; 0 for a zero vector).
+    """
+
+    record: Record
+    score: float
+    lexical: float
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One event in a memory's life: `event` is added, updated or deleted; `at` is an aware datetime.
+
+    `record` is the memory as it was after the event; None once the memory was deleted, for every event of its life.
+    """
+
+    event: str
+    at: datetime
+    record: Record | None
+
+
+# A class with a method `list` cannot say `list[...]` in its annotations.
+Records = list[Record]
+Matches = list[Match]
+Changes = list[Change]
+Names = list[str]
+
+
+class Store(ABC):
+    """Memories in namespaces. Safe to share between threads; several processes may open one store.
+
+    Every argument is by keyword. `namespace` is required, plain and not blank, or NamespaceError is raised; one
+    namespace never sees another's rows. A missing namespace reads as an empty one. After `close()` every method
+    raises ClosedError. BusyError is raised when another process holds the store for longer than the bound.
+    """
+
+    @abstractmethod
+    def upsert(self, *, namespace: str, records: Iterable[Record]) -> Records:
+        """Store `records`, all or none; return them in order, with `id` and `created_at` filled.
+
+        A record without `id` whose words are already there is that memory: nothing is written and it is returned. A
+        record with the `id` of a memory replaces it and the old one is kept in its history; an equal one changes
+        nothing. Raises ReservedTagError, SecretError, EmbedderError.
+        """
+
+    @abstractmethod
+    def search(self, *, namespace: str, query: str, top_k: int = 5, where: Mapping[str, Any] | None = None) -> Matches:
+        """The at most `top_k` memories that answer `query`, best first; an empty list when none does.
+
+        `where` keeps memories by `type`, `author` (a str or several), `after` (created at or after), `before`
+        (created before; aware datetimes) and `metadata` (a mapping of keys to equal values), before the best are
+        chosen. Any string is a valid query; of a long one, 64 words and 1,000 bytes are used, half from each end.
+        Raises FilterError, EmbedderError.
+        """
+
+    @abstractmethod
+    def get(self, *, namespace: str, ids: Iterable[str]) -> Records:
+        """The memories with these ids, in the order asked for; ids that are not there are left out."""
+
+    @abstractmethod
+    def list(
+        self, *, namespace: str, where: Mapping[str, Any] | None = None, limit: int | None = None, offset: int = 0
+    ) -> Records:
+        """Memories, newest first. `where` as in `search`."""
+
+    @abstractmethod
+    def delete(self, *, namespace: str, ids: Iterable[str]) -> int:
+        """Delete the memories with these ids and their texts in history; return how many there were."""
+
+    @abstractmethod
+    def forget(self, *, namespace: str, query: str) -> int:
+        """Delete every memory that holds all the words of `query`; return how many. No words, none deleted."""
+
+    @abstractmethod
+    def history(self, *, namespace: str, id: str) -> Changes:
+        """What happened to a memory, oldest first; empty for an id that never was."""
+
+    @abstractmethod
+    def namespaces(self) -> Names:
+        """The namespaces that hold memories, sorted. For whoever administers the store."""
+
+    @abstractmethod
+    def reindex(self, *, embedder: str | Embedder | None = None, progress: Progress | None = None) -> int:
+        """Embed every memory again, with `embedder` if given, and record it; return how many.
+
+        Interrupted, it leaves the store as it was, and the next call with the same embedder goes on where it stopped.
+        """
+
+    @abstractmethod
+    def vacuum(self) -> None:
+        """Remove expired memories, shrink the files, and remove deleted memories from every file."""
+
+    @abstractmethod
+    def warm(self, *, namespace: str | None = None) -> None:
+        """Load the embedder, and the vectors of `namespace`, so that the first search is as fast as the next."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release files and connections. Closing twice is allowed."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def is_plain(value: object) -> bool:
+    """True for a str that is not blank, not over 512 characters, and without NUL or lone surrogates."""
+    return isinstance(value, str) and bool(value.strip()) and len(value) <= MAX_ID and clean(value) == value
+
+
+def check_namespace(namespace: object) -> str:
+    """`namespace` itself, or NamespaceError. Nothing is trimmed or repaired: two namespaces must never become one."""
+    if isinstance(namespace, str) and is_plain(namespace):
+        return namespace
+    raise NamespaceError(f"namespace is not plain text of 1 to {MAX_ID} characters; give the user or project it is for")
+
+
+def check_ids(ids: Iterable[str]) -> Sequence[str]:
+    """The ids that can exist, each once, in order. A bare str is refused: it would be taken letter by letter."""
+    if isinstance(ids, str):
+        raise RecordError("ids is one str; give a list of ids")
+    return [value for value in dict.fromkeys(ids) if is_plain(value)]
+
+
+def _json_object(name: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise RecordError(f"record field {name!r} is not a mapping with str keys")
+    if not value:
+        return {}
+    try:
+        copied: dict[str, Any] = _plain_json(json.loads(json.dumps(dict(value), allow_nan=False)))
+    except (TypeError, ValueError, RecursionError):
+        raise RecordError(f"record field {name!r} holds something that JSON cannot say") from None
+    return copied
+
+
+def _plain_json(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {clean(key): _plain_json(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain_json(inner) for inner in value]
+    return value

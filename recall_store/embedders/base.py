@@ -1,0 +1,33 @@
+"""What an embedder is. A module in this folder has `create() -> Embedder`, which needs no network."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Embedder(ABC):
+    """Turns texts into vectors. Deterministic across processes, and safe to share between threads.
+
+    `name` is the file's name. `id` is everything that vectors must share to be compared (name, revision, dimension);
+    a store records it. `dimension` is in components. `weight` is the cosine's part in the score, against a lexical
+    part of 0 to 1. `floor` is the cosine under which a memory without a common word is silence.
+    """
+
+    name: str
+    id: str
+    dimension: int
+    weight: float
+    floor: float
+
+    @abstractmethod
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row a text: shape (len(texts), dimension), float32. Rows need no length of 1.
+
+        Any text is valid; a text without anything to embed gives a zero row. A zero row is like nothing: cosine 0.
+        """

@@ -1,0 +1,27 @@
+"""Engines, one file a URL scheme. The file's name is the scheme; a new file needs no list."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+
+from ..base import Store
+from ..embedders.base import Embedder
+from ..errors import StoreError, UrlError
+
+
+def connect(url: str, embedder: str | Embedder | None) -> Store:
+    """The store at `url`. Raises UrlError for a scheme without a file, and what that file's `connect` raises."""
+    scheme, separator, _ = url.partition("://") if isinstance(url, str) else ("", "", "")
+    if not separator:
+        raise UrlError("the store URL has no scheme; write sqlite:///relative.db or sqlite:////absolute/path.db")
+    if not scheme.isidentifier() or importlib.util.find_spec(f"{__name__}.{scheme}") is None:
+        raise UrlError(
+            "the store URL has an unknown scheme; write sqlite:///relative.db or sqlite:////absolute/path.db"
+        )
+    try:
+        module = importlib.import_module(f"{__name__}.{scheme}")
+    except ImportError as error:
+        raise StoreError(f"the {scheme} engine needs the package {error.name!r}; install it") from None
+    opened: Store = module.connect(url, embedder)
+    return opened

@@ -1,0 +1,169 @@
+"""Which hooks run: the file, its errors and warnings, de-duplication."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from middleware.errors import SettingsError
+from middleware.hooks import CommandHook, FunctionHook, HookSet, load_hooks
+from middleware.hooks.select import executor_of, parse_hooks
+
+
+def written(folder: Path, value: object) -> Path:
+    path = folder / "hooks.json"
+    path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
+    return path
+
+
+def definition(*entries: object, **more: object) -> dict[str, object]:
+    return {"hooks": {"UserPromptSubmit": [{"hooks": list(entries), **more}]}}
+
+
+def command(**more: object) -> dict[str, object]:
+    return {"type": "command", "command": "x", **more}
+
+
+def test_the_references_shape_is_read(tmp_path: Path) -> None:
+    entry = {
+        "type": "command",
+        "command": "python3 ctx.py",
+        "name": "ctx",
+        "description": "d",
+        "timeout": 10,
+        "env": {"A": "1"},
+        "shell": "bash",
+        "async": False,
+        "failMode": "closed",
+        "statusMessage": "…",
+    }
+    path = written(tmp_path, {"security": {}, "theme": "dark", **definition(entry, matcher="", sequential=True)})
+    assert load_hooks(path) == HookSet(
+        hooks=(
+            CommandHook(
+                command="python3 ctx.py",
+                name="ctx",
+                sequential=True,
+                timeout_ms=10_000,
+                env={"A": "1"},
+                fail_closed=True,
+            ),
+        )
+    )
+
+
+def test_the_same_in_toml_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "hooks.toml"
+    path.write_text(
+        '[[hooks.UserPromptSubmit]]\nsequential = true\n[[hooks.UserPromptSubmit.hooks]]\ntype = "command"\n'
+        'command = "date"\ntimeout = 2.5\n',
+        encoding="utf-8",
+    )
+    assert load_hooks(path).hooks == (CommandHook(command="date", sequential=True, timeout_ms=2500),)
+
+
+def test_a_file_with_a_bom_is_read(tmp_path: Path) -> None:
+    assert len(load_hooks(written(tmp_path, "\ufeff" + json.dumps(definition(command())))).hooks) == 1
+
+
+def test_all_hooks_can_be_disabled(tmp_path: Path) -> None:
+    assert load_hooks(written(tmp_path, {"disableAllHooks": True, **definition(command())})) == HookSet()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "hooks.json: is not valid JSON (Expecting property name"),
+        ("[" * 100_000, "hooks.json: is not valid JSON"),
+        ([], "hooks.json: is no object"),
+        ({"hooks": []}, "hooks.json: `hooks` is no object"),
+        ({"disableAllHooks": "yes"}, "hooks.json: disableAllHooks is neither true nor false"),
+        ({"hooks": {"UserPromptSubmit": {}}}, "UserPromptSubmit: is no list"),
+        ({"hooks": {"UserPromptSubmit": [command()]}}, "UserPromptSubmit[0]: has no list `hooks`"),
+        (definition("date"), "UserPromptSubmit[0].hooks[0]: is no object"),
+        (definition(command(), {"type": "command"}), "UserPromptSubmit[0].hooks[1]: a command hook has no command"),
+        (definition(command(command="  ")), "UserPromptSubmit[0].hooks[0]: a command hook has no command"),
+        (definition({"command": "x"}), "UserPromptSubmit[0].hooks[0]: None is no type of hook here"),
+        (definition({"type": "shell"}), "UserPromptSubmit[0].hooks[0]: 'shell' is no type of hook here"),
+        (definition({"type": "select"}), "'select' is no type of hook here"),
+        (definition({"type": "../command"}), "'../command' is no type of hook here"),
+        (definition({"type": "function"}), "a function hook cannot stand in a file"),
+        (definition(command(failMode="close")), "`failMode` is 'close'; use open or closed"),
+        (definition(command(shell="fish")), "`shell` is 'fish'; use one of bash, powershell"),
+        (definition(command(shell=["bash"])), "`shell` is ['bash']; use one of bash, powershell"),
+        (definition(command(name=3)), "`name` is no string"),
+        (definition(command(env=["A"])), "`env` is no object"),
+        (definition(command(env={"A": 1})), "`env.A` is no string"),
+        (definition(command(env={"A=B": "x"})), "`env` has a name that no environment can hold"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_line_that_says_where(tmp_path: Path, content: object, message: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_hooks(written(tmp_path, content))
+    assert message in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_a_settings_error(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"none\.json: cannot be read \(No such file or directory\)"):
+        load_hooks(tmp_path / "none.json")
+
+
+def test_a_file_that_is_not_utf8_is_a_settings_error(tmp_path: Path) -> None:
+    (tmp_path / "hooks.json").write_bytes(b"\xff\xfe{")
+    with pytest.raises(SettingsError, match="is not UTF-8"):
+        load_hooks(tmp_path / "hooks.json")
+
+
+def test_what_does_not_run_is_a_warning_and_what_is_no_event_is_skipped() -> None:
+    events = {"Stop": "anything", "UserPromtSubmit": [], "enabled": ["x"], "disabled": [], "notifications": True}
+    assert parse_hooks({"hooks": events}, where="f").warnings == (
+        "f: Stop is not fired by firsthand; its hooks are skipped",
+        "f: 'UserPromtSubmit' is no event; its hooks are skipped, did you mean UserPromptSubmit?",
+    )
+
+
+def test_a_file_without_hooks_is_a_warning() -> None:
+    assert parse_hooks({"hook": {}}, where="f").warnings == ("f: has no `hooks`, so none will run",)
+
+
+def test_a_timeout_in_milliseconds_is_one_warning() -> None:
+    loaded = parse_hooks(definition(command(timeout=60_000)), where="f")
+    assert [hook.timeout_ms for hook in loaded.hooks] == [60_000]
+    assert loaded.warnings == (
+        "f: UserPromptSubmit[0].hooks[0]: a timeout of 1000 or more is read as milliseconds; write seconds",
+    )
+
+
+def test_an_async_hook_is_a_warning() -> None:
+    assert parse_hooks(definition(command(**{"async": True})), where="f").warnings == (
+        "f: UserPromptSubmit[0].hooks[0]: async hooks are not supported yet; the turn waits for this one",
+    )
+
+
+def test_of_two_commands_with_one_key_the_first_runs() -> None:
+    first, second = CommandHook(command="x", name="n", timeout_ms=1), CommandHook(command="x", name="n", timeout_ms=2)
+    other, unnamed = CommandHook(command="x", name="m"), CommandHook(command="x")
+    hooks = HookSet(hooks=(first, second, other, unnamed)).for_event("UserPromptSubmit")
+    assert hooks == (first, other, unnamed)
+
+
+def test_one_function_registered_twice_runs_twice() -> None:
+    hooks = HookSet().adding(FunctionHook(len), FunctionHook(len))
+    assert len(hooks.for_event("UserPromptSubmit")) == 2
+
+
+def test_a_hook_of_another_event_does_not_run() -> None:
+    assert HookSet().adding(FunctionHook(len, "Stop")).for_event("UserPromptSubmit") == ()
+
+
+def test_a_matcher_is_ignored_for_prompts() -> None:
+    assert len(parse_hooks(definition(command(), matcher="Bash"), where="f").hooks) == 1
+
+
+@pytest.mark.parametrize("kind", ["", "__init__", "base", "os", "a.b", "command.py", "http", "prompt"])
+def test_only_a_file_with_an_executor_is_a_type(kind: str) -> None:
+    assert executor_of(kind) is None
