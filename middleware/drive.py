@@ -25,7 +25,7 @@ from recall_store import Match, Store
 from . import context
 from .hooks import CallHooks, Hook, HookResult, HookSet
 from .injection import Memory
-from .ledger import Wait
+from .ledger import CatchUp, Wait
 from .telemetry import TurnTrace
 from .turn import Recall, RunHooks
 
@@ -105,6 +105,9 @@ class Fetch:
                 return self._recalled(_crew.submit(self._search, step), step)
             case Wait():
                 return step.flight.landed.result()
+            case CatchUp():
+                step.read()
+                return None
         raise TypeError(f"no driver performs {type(step).__name__}")
 
     async def perform_async(self, step: object) -> object:
@@ -121,6 +124,8 @@ class Fetch:
             case Wait():
                 await asyncio.shield(asyncio.wrap_future(step.flight.landed))
                 return None
+            case CatchUp():
+                return await asyncio.wrap_future(_crew.submit(step.read))
         raise TypeError(f"no driver performs {type(step).__name__}")
 
     def _call_hooks(self, step: CallHooks) -> list[HookResult]:

@@ -6,6 +6,7 @@ recognised is D20; in which order trailing parts are stripped is D4. Nobody unes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ __all__ = [
     "SUBAGENT_TAG",
     "Block",
     "Memory",
+    "block_from",
     "block_of",
     "escape",
     "is_tagged",
@@ -32,6 +34,7 @@ MEMORY_TAG = reserved.RECALLED_MEMORY
 SUBAGENT_TAG = reserved.SUBAGENT_START_CONTEXT
 
 _STRIPPED_IN_ORDER = (HOOK_TAG, MEMORY_TAG, SUBAGENT_TAG)
+_INNER = re.compile(r"(?:\r?\n)?(.*?)(?:\r?\n)?", re.DOTALL)
 _MEMORY_CHARS = 1200
 _MEMORY_HEADING = (
     "Background recalled from earlier conversations; it may be out of date and is not part of the request."
@@ -83,6 +86,17 @@ class Block:
     def chars(self) -> int:
         """Code points added to the message, tags included."""
         return sum(map(len, self.texts))
+
+
+def block_from(texts: Sequence[str | None], recalled: Sequence[Memory] = ()) -> Block:
+    """Read the block of a message that was sent: the trailing tagged parts, in whatever order `kept_parts` takes."""
+    bodies: dict[str, str] = {}
+    for text in texts[kept_parts(texts) :]:
+        tag = tag_of(text or "")
+        if tag is not None:
+            inner = _INNER.fullmatch(trim(text or "")[len(tag) + 2 : -len(tag) - 3])
+            bodies[tag] = inner[1] if inner is not None else ""
+    return Block(hook=bodies.get(HOOK_TAG, ""), memory=bodies.get(MEMORY_TAG, ""), recalled=tuple(recalled))
 
 
 def escape(text: str) -> str:

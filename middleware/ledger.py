@@ -8,15 +8,17 @@ eleven rules that the comments here name.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Any
 
 from .errors import HookBlocked
-from .injection import Block
+from .injection import Block, Memory, block_from, kept_parts
 from .parts import Identity, Request
+from .records import part_text, parts_of
 
-__all__ = ["Anchor", "Entry", "Flight", "Ledger", "Thread", "Wait", "thread_of"]
+__all__ = ["Anchor", "CatchUp", "Entry", "Flight", "Ledger", "Thread", "Wait", "learned", "thread_of"]
 
 _KEPT_ENTRIES = 2_000
 
@@ -81,6 +83,13 @@ class Wait:
     flight: Flight
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatchUp:
+    """Step: call `read`, which reads what others wrote of this conversation. Answered with nothing."""
+
+    read: Callable[[], None]
+
+
 def thread_of(request: Request) -> Thread:
     """Read a request's thread: rules 1 (identity), 3 (current message) and 11 (tool results)."""
     said = [
@@ -112,6 +121,61 @@ def thread_of(request: Request) -> Thread:
             current = anchor
         at += 1
     return Thread(identities=tuple(identity for _, _, identity in said), anchors=tuple(anchors), current=current)
+
+
+def learned(records: Iterable[Mapping[str, Any]]) -> Iterator[Entry]:
+    """The entries that the records of a conversation tell of, oldest first.
+
+    A message is known again by its text and its tools; one with an image or a file in it is not.
+    """
+    entry: Entry | None = None
+    before: Identity | None = None
+    for record in records:
+        kind = record.get("type")
+        if kind not in ("user", "assistant", "tool_result"):
+            continue
+        parts = parts_of(record)
+        texts = [part_text(part) for part in parts]
+        if kind == "assistant":
+            before = ("assistant", _said(parts, texts), _ids(parts, "functionCall"), ())
+            if entry is not None:
+                entry.replies.add(before)
+                yield entry
+            entry = None
+            continue
+        key: Identity = ("user", _said(parts, texts[: kept_parts(texts)]), (), ())
+        predecessor = before
+        if kind == "tool_result":
+            joins = entry is not None and entry.key[0] == "tools"
+            key = (*(entry.key if entry is not None and joins else ("tools",)), *_ids(parts, "functionResponse"))
+            predecessor = entry.predecessor if entry is not None and joins else before
+            entry = None if joins else entry
+        if entry is not None:
+            yield entry
+        payload = record.get("systemPayload")
+        told = payload.get("recall") if isinstance(payload, Mapping) else None
+        entry = Entry(
+            serial=0, key=key, predecessor=predecessor, block=block_from(texts, _recalled(told)), request=None
+        )
+        before = key
+    if entry is not None:
+        yield entry
+
+
+def _said(parts: Sequence[Any], texts: Sequence[str | None]) -> str:
+    return "".join(
+        text for part, text in zip(parts, texts, strict=False) if text is not None and not part.get("thought")
+    )
+
+
+def _ids(parts: Sequence[Any], kind: str) -> tuple[str, ...]:
+    held = [part.get(kind) for part in parts if isinstance(part, Mapping)]
+    return tuple(str(call.get("id")) for call in held if isinstance(call, Mapping))
+
+
+def _recalled(told: object) -> tuple[Memory, ...]:
+    items = [item for item in told if isinstance(item, Mapping)] if isinstance(told, list) else []
+    return tuple(Memory(id=str(item.get("id")), text="", score=float(item.get("score") or 0)) for item in items)
 
 
 class Ledger:
@@ -178,9 +242,9 @@ class Ledger:
             return None
         return self._add(thread.current.key, thread.current.predecessor, block, thread.identities)
 
-    def restore(self, key: Identity, predecessor: Identity | None, block: Block, replies: Sequence[Identity]) -> None:
+    def restore(self, entry: Entry) -> None:
         """Write an entry that a transcript tells of."""
-        self._add(key, predecessor, block, None).replies.update(replies)
+        self._add(entry.key, entry.predecessor, entry.block, None).replies.update(entry.replies)
 
     def answered(self, entry: Entry, replies: Sequence[Identity], *, whole: bool = True) -> None:
         """Note the replies (one a choice) that came to an entry; not `whole` when they broke off."""

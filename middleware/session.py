@@ -12,7 +12,7 @@ from typing import Any
 
 from .errors import HookBlocked
 from .injection import Block
-from .ledger import Entry, Flight, Ledger, Thread, Wait, thread_of
+from .ledger import CatchUp, Entry, Flight, Ledger, Thread, Wait, learned, thread_of
 from .parts import Identity, Reply, Request
 from .provenance import Origin, Submission, submitted_prompt
 from .transcript import Scribe, TraceIds
@@ -96,6 +96,8 @@ class Session:
         A submission counts only for the message that it names, in the session that it names; it is spent here.
         Raises `HookBlocked`; nothing of a blocked turn stays but its record (ledger rule 4, D9).
         """
+        if self.named and self._scribe is not None and self._scribe.is_behind():
+            yield CatchUp(read=self._catch_up)
         thread = thread_of(request)
         vouched = self._vouched(request, submission)
         alone = vouched is not None or declared is not None or thread.current is None
@@ -145,6 +147,15 @@ class Session:
             self.said = (*admitted.thread.identities, identities[0])
         if self._scribe is not None:
             self._scribe.reply(reply, admitted.turn.scene, ids)
+
+    def _catch_up(self) -> None:
+        if self._scribe is None:
+            return
+        with self._lock:
+            told = self._scribe.told_by_others()
+            for entry in learned(told):
+                self.ledger.restore(entry)
+            self._turns += sum(record.get("type") == "user" for record in told)
 
     def _vouched(self, request: Request, submission: Submission | None) -> Submission | None:
         if submission is None or request.tool_result or request.current is None or submission.spent:

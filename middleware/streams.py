@@ -66,12 +66,37 @@ class _Watched(wrapt.ObjectProxy[Any]):
         if not account.is_settled:
             account.settle(self._self_collector.reply(), error, ended_early=ended_early)
 
+    @property
+    def response(self) -> Any:
+        """The HTTP response; closing it ends the stream, and what openai's `.stream()` gives closes no more."""
+        return _WatchedHttp(self.__wrapped__.response, self)
+
     def __del__(self) -> None:
         try:
             self._self_settle(ended_early=True)
         except AttributeError:
             # The interpreter is going down, or __init__ never finished.
             return
+
+
+class _WatchedHttp(wrapt.ObjectProxy[Any]):
+    """The HTTP response of a watched stream: `close` and `aclose` settle."""
+
+    def __init__(self, response: Any, stream: _Watched) -> None:
+        super().__init__(response)
+        self._self_stream = stream
+
+    def close(self) -> None:
+        try:
+            self.__wrapped__.close()
+        finally:
+            self._self_stream._self_settle(ended_early=True)
+
+    async def aclose(self) -> None:
+        try:
+            await self.__wrapped__.aclose()
+        finally:
+            self._self_stream._self_settle(ended_early=True)
 
 
 class WatchedStream(_Watched):

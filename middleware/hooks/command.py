@@ -50,7 +50,7 @@ class CommandHook:
     sequential: bool = False
     timeout_ms: int = DEFAULT_TIMEOUT_MS
     shell: str = "bash"
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict, hash=False)
     fail_closed: bool = False
 
     @property

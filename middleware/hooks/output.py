@@ -180,7 +180,7 @@ def _salvaged(text: str) -> _Read:
             last = value
     if last is None:
         return _Read(broken=bare.startswith("{"))
-    return _Read(object=last, warnings=("stdout holds more than one JSON object; the last hook output in it counts",))
+    return _Read(object=last, warnings=("stdout is not one JSON object; the last hook output in it counts",))
 
 
 def _plain_output(event: str, text: str, *, context: bool, failed: bool) -> dict[str, object]:

@@ -251,4 +251,5 @@ def _kill_live() -> None:
 
 
 atexit.register(_kill_live)
-os.register_at_fork(after_in_child=_live.clear)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_live.clear)

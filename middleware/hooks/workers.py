@@ -90,5 +90,6 @@ def _forget() -> None:
     _abandoned.clear()
 
 
-# A forked child has none of these threads.
-os.register_at_fork(after_in_child=_forget)
+if hasattr(os, "register_at_fork"):
+    # A forked child has none of these threads.
+    os.register_at_fork(after_in_child=_forget)

@@ -73,6 +73,8 @@ class Writer:
             found: list[_Json] = []
             for index in sorted(blocks, reverse=True):
                 block = blocks[index]
+                if not block:
+                    continue
                 if budget.left <= 0:
                     break
                 parts = [{"type": "text", "content": self._fit(text, budget)} for text in block.texts]

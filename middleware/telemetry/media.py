@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import binascii
-import hashlib
 from collections.abc import Mapping
 from urllib.parse import unquote_to_bytes
 
@@ -83,6 +82,8 @@ def _blob(data: str | bytes | bytearray, mime: str) -> dict[str, object]:
     key = (hash(bytes(data) if isinstance(data, bytearray) else data), len(data))
     found = _digests.get(key)
     if found is None:
+        import hashlib  # 8 ms, and most processes send no image
+
         content = _decoded(data) if isinstance(data, str) else bytes(data)
         found = (len(content), hashlib.sha256(content).hexdigest())
         if len(_digests) >= _DIGESTS:

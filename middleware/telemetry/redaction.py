@@ -1,14 +1,18 @@
 """Secrets out of content, before it is exported: the store's rule set, and the user's own.
 
 The rules cost 25 ms on 64 kB, so they see only the neighbourhood of what could be a secret: a long run of token
-characters with a digit in it, a URL with a password, a private key. Most texts have none and pay microseconds.
+characters with a digit or a very long word in it, a URL with a password, a private key. Most texts have none and
+pay microseconds.
 """
 
 from __future__ import annotations
 
+import importlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from .options import Redaction
 
@@ -18,12 +22,11 @@ _RUN = 16
 _TOKEN = bytes(97 if chr(code) in "_-+/=." or (code < 128 and chr(code).isalnum()) else 32 for code in range(256))
 _LONG = b"a" * _RUN
 _RUNS = re.compile(rf"[A-Za-z0-9_\-+/=.]{{{_RUN},}}")
-_TELLING = re.compile(r"[0-9]|_authToken")
+_TELLING = re.compile(r"[0-9]|[A-Za-z]{22}|_authToken")
 _PASSWORD = re.compile(r"://[^/\s]*@")
 _ARTIFACTORY = re.compile(r"A(?:KC[A-Za-z0-9]{10}|P[0-9A-F][A-Za-z0-9]{8})")
-_LETTERS_ONLY = re.compile(r"cl[a-z]{0,6}[_-]?(?:api)?[_-]?(?:key|pwd|pw|pass|token)", re.IGNORECASE)
-_KEYWORDS = re.compile(r"key|pw|pass|token", re.IGNORECASE)
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----.*?(?:-----END [^-]*-----|\Z)", re.DOTALL)
+_ASSIGNS = re.compile(r"(?:key|pw|pwd|pass|password|token)[\"'\]]{0,2} *[=: ]")
 _MARGIN = 96
 
 Redact = Callable[[str], str]
@@ -37,7 +40,7 @@ def redactor(extra: tuple[Redaction, ...] = ()) -> Redact:
     """
     from recall_store.secrets import rules
 
-    shapes = tuple((rule.id, rule.pattern, rule.confirm) for rule in rules())
+    shapes = tuple(_Shape.of(rule.id, rule.pattern, rule.confirm) for rule in rules())
     own = tuple(re.compile(item) if isinstance(item, str) else item for item in extra)
 
     def redact(text: str) -> str:
@@ -48,23 +51,80 @@ def redactor(extra: tuple[Redaction, ...] = ()) -> Redact:
         windows = _windows(text)
         if not windows:
             return text
+        near = "\n".join(text[start:stop] for start, stop in windows)
+        lowered = near.lower()
+        assigns = _ASSIGNS.search(lowered) is not None
+        found = [shape for shape in shapes if shape.could_be_in(near, lowered, assigns) and shape.pattern.search(near)]
+        if not found:
+            return text
         pieces: list[str] = []
         end = 0
         for start, stop in windows:
-            pieces += (text[end:start], _without(text[start:stop]))
+            pieces += (text[end:start], _without(text[start:stop], found))
             end = stop
         return "".join((*pieces, text[end:]))
 
-    def _without(window: str) -> str:
-        for name, pattern, confirm in shapes:
-            if pattern.flags & re.IGNORECASE and "key|pwd" in pattern.pattern and not _KEYWORDS.search(window):
-                continue
-            if pattern.search(window) is not None:
-                mark = f"[redacted: {name}]"
-                window = pattern.sub(partial(_marked, confirm, mark), window)
-        return window
-
     return redact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shape:
+    """A rule and what a text must hold for it to match: most texts are ruled out by a substring search."""
+
+    id: str
+    pattern: re.Pattern[str]
+    confirm: Callable[[str], bool] | None
+    hint: str
+    any_case: bool
+    assigned: bool
+
+    @classmethod
+    def of(cls, id: str, pattern: re.Pattern[str], confirm: Callable[[str], bool] | None) -> _Shape:
+        any_case = bool(pattern.flags & re.IGNORECASE)
+        hint = _required_literal(pattern)
+        return cls(
+            id=id,
+            pattern=pattern,
+            confirm=confirm,
+            hint=hint.lower() if any_case else hint,
+            any_case=any_case,
+            assigned="|=>|" in pattern.pattern,
+        )
+
+    def could_be_in(self, text: str, lowered: str, assigns: bool) -> bool:
+        return self.hint in (lowered if self.any_case else text) and (assigns or not self.assigned)
+
+
+def _without(window: str, shapes: list[_Shape]) -> str:
+    for shape in shapes:
+        window = shape.pattern.sub(partial(_marked, shape.confirm, f"[redacted: {shape.id}]"), window)
+    return window
+
+
+def _required_literal(pattern: re.Pattern[str]) -> str:
+    """The longest literal that every match holds; "" when there is none, or no way to tell."""
+    try:
+        parse = importlib.import_module("re._parser").parse
+    except (ImportError, AttributeError):
+        return ""
+    found: list[str] = [""]
+
+    def walk(sequence: Iterable[tuple[object, Any]]) -> None:
+        found.append("")
+        for kind, value in sequence:
+            name = str(kind)
+            if name == "LITERAL":
+                found[-1] += chr(value)
+            elif name == "SUBPATTERN":
+                walk(value[-1])
+            elif name in ("MAX_REPEAT", "MIN_REPEAT") and value[0] > 0:
+                walk(value[2])
+            else:
+                found.append("")
+        found.append("")
+
+    walk(parse(pattern.pattern, pattern.flags))
+    return max(found, key=len)
 
 
 def _checked(text: object) -> str:
@@ -94,9 +154,8 @@ def _windows(text: str) -> list[tuple[int, int]]:
 def _spots(text: str) -> Iterator[tuple[int, int]]:
     # One byte a character, so that places stay; anything outside Latin-1 is no token character.
     if _LONG in text.encode("latin-1", "replace").translate(_TOKEN):
-        named = _LETTERS_ONLY.search(text) is not None
         for run in _RUNS.finditer(text):
-            if named or _TELLING.search(run.group()):
+            if _TELLING.search(run.group()):
                 yield run.span()
     if "@" in text:
         for found in _PASSWORD.finditer(text):

@@ -23,23 +23,28 @@ def encode_line(record: Record) -> bytes:
     try:
         line = _encoder.encode_lines((record,))
     except UnicodeEncodeError:
-        line = _encoder.encode_lines((clean_tree(record),))
-    _refuse_bytes(record)
-    if b"\\u0000" in line:
+        record = clean_tree(record)
+        line = _encoder.encode_lines((record,))
+    if _holds_nul(record):
         line = _encoder.encode_lines((clean_tree(record),))
     return line
 
 
-def _refuse_bytes(record: Record) -> None:
-    # It follows the encoder, which has refused a record that contains itself.
+def _holds_nul(record: Record) -> bool:
+    """Look at every value once: True when a string holds NUL, TypeError when there are bytes."""
+    # It follows the encoder, which has refused a record that contains itself; searching the line would be slower.
+    found = False
     pending: list[Any] = [record]
     while pending:
         container = pending.pop()
         for item in container.values() if type(container) is dict else container:
             kind = type(item)
-            if kind is dict or kind is list or kind is tuple:
+            if kind is str:
+                found = found or "\0" in item
+            elif kind is dict or kind is list or kind is tuple:
                 pending.append(item)
             elif kind in _BYTES:
                 raise TypeError(
                     "a transcript record holds bytes; encode them first, as base64 text in inlineData for example"
                 )
+    return found

@@ -15,6 +15,8 @@ from ..errors import HookBlocked, TranscriptError
 from ..parts import Message, Part, Reply
 from ..provenance import Origin
 from ..turn import Prepared, Scene, Turn
+from .chain import walk
+from .reader import read
 from .writer import TranscriptWriter
 
 __all__ = ["Scribe", "TraceIds"]
@@ -39,6 +41,30 @@ class Scribe:
     strict: bool = False
     keep_prompts: bool = False
     error: Exception | None = None
+    _looked: bool = False
+
+    def is_behind(self) -> bool:
+        """True when the transcript holds something that `told_by_others` has not given yet."""
+        try:
+            return not self._looked or self.writer.grew()
+        except OSError as error:
+            self._failed(error)
+            return False
+
+    def told_by_others(self) -> list[records.Record]:
+        """What an earlier process, or another worker since the last look, wrote; oldest first.
+
+        The first time it is the live branch of the whole file.
+        """
+        first, self._looked = not self._looked, True
+        try:
+            told = self.writer.catch_up()
+            if not first:
+                return told
+            return walk(read(self.writer.path).records)[0] if self.writer.path.exists() else []
+        except (OSError, TranscriptError) as error:
+            self._failed(error)
+            return []
 
     def turn(self, turn: Turn, prepared: Prepared, ids: TraceIds) -> None:
         """Write an admitted turn's message before it is sent; a retry was written when it was first admitted."""
@@ -119,10 +145,12 @@ class Scribe:
                 )
                 writer.append(build(stamp))
         except (OSError, TranscriptError) as error:
-            if self.error is None:
-                _log.warning(
-                    "transcript %s cannot be written: %s; the conversation goes on", scene.transcript_path, error
-                )
-            self.error = error
-            if self.strict:
-                raise TranscriptError(f"transcript {scene.transcript_path} cannot be written: {error}") from error
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        path, first, self.error = self.writer.path, self.error is None, error
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        if self.strict:
+            raise TranscriptError(f"transcript {path} cannot be written: {why}") from error
+        if first:
+            _log.warning("transcript %s cannot be written: %s; the conversation goes on without it", path, why)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
+import pkgutil
 
 from ..errors import EmbedderError, UrlError
 from .base import Embedder
@@ -11,11 +11,15 @@ from .base import Embedder
 DEFAULT = "hash"
 
 
+def names() -> list[str]:
+    """The names of the embedders there are, sorted. One may need a package that is not installed."""
+    return sorted(info.name for info in pkgutil.iter_modules(__path__) if info.name != "base")
+
+
 def load(name: str) -> Embedder:
     """The embedder of the file `name`. Raises UrlError for a name without a file, EmbedderError if it cannot start."""
-    known = name.isidentifier() and name != "base" and importlib.util.find_spec(f"{__name__}.{name}") is not None
-    if not known:
-        raise UrlError("no embedder of that name in recall_store.embedders; use 'hash' or pass an Embedder")
+    if name not in names():
+        raise UrlError(f"no embedder of that name; use one of {', '.join(names())}, or pass an Embedder of your own")
     try:
         module = importlib.import_module(f"{__name__}.{name}")
     except ImportError as error:

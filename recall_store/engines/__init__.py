@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
+import pkgutil
 
 from ..base import Store
 from ..embedders.base import Embedder
 from ..errors import StoreError, UrlError
+
+
+def names() -> list[str]:
+    """The URL schemes there are, sorted. One may need a package that is not installed."""
+    return sorted(info.name for info in pkgutil.iter_modules(__path__))
 
 
 def connect(url: str, embedder: str | Embedder | None) -> Store:
@@ -15,7 +20,7 @@ def connect(url: str, embedder: str | Embedder | None) -> Store:
     scheme, separator, _ = url.partition("://") if isinstance(url, str) else ("", "", "")
     if not separator:
         raise UrlError("the store URL has no scheme; write sqlite:///relative.db or sqlite:////absolute/path.db")
-    if not scheme.isidentifier() or importlib.util.find_spec(f"{__name__}.{scheme}") is None:
+    if scheme not in names():
         raise UrlError(
             "the store URL has an unknown scheme; write sqlite:///relative.db or sqlite:////absolute/path.db"
         )

@@ -375,7 +375,7 @@ def _among(keys: Keys, of: Keys) -> Mask:
     if not len(of):
         return np.zeros(len(keys), bool)
     ordered = np.sort(of)
-    return ordered[np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)] == keys
+    return np.equal(ordered[np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)], keys)
 
 
 def _now() -> int:

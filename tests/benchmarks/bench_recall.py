@@ -26,8 +26,12 @@ from recall_store.embedders import load
 from recall_store.secrets import find_secret
 from recall_store.text import words
 
-_VERBS = "fixed moved deleted reviewed deployed renamed measured wrote dropped restarted merged tested".split()
-_SYLLABLES = "ba ce di fo gu ha je ki lo mu na pe qui ro su ta ve wi xo zu bra cle dri flo gru pla ste tri".split()
+_VERBS = tuple(
+    re.split(" ", "fixed moved deleted reviewed deployed renamed measured wrote dropped restarted merged tested")
+)
+_SYLLABLES = tuple(
+    re.split(" ", "ba ce di fo gu ha je ki lo mu na pe qui ro su ta ve wi xo zu bra cle dri flo gru pla ste tri")
+)
 
 
 def sentences(count: int, seed: int = 7) -> list[str]:
@@ -113,7 +117,9 @@ def evidence_recall(store: Store, conversation: dict[str, object], namespace: st
         wanted = set(question.get("evidence") or []) & known
         if question["category"] == 5 or not wanted:
             continue
-        found = {match.record.id for match in store.search(namespace=namespace, query=question["question"], top_k=top_k)}
+        found = {
+            match.record.id for match in store.search(namespace=namespace, query=question["question"], top_k=top_k)
+        }
         shares.append(len(found & wanted) / len(wanted))
     return shares
 

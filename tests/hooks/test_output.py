@@ -72,9 +72,7 @@ def test_json_among_noise_counts(stdout: bytes, context: str) -> None:
 
 
 def test_json_among_noise_brings_a_warning_that_quotes_nothing() -> None:
-    assert said(b"SECRET\n" + CTX).warnings == (
-        "stdout holds more than one JSON object; the last hook output in it counts",
-    )
+    assert said(b"SECRET\n" + CTX).warnings == ("stdout is not one JSON object; the last hook output in it counts",)
 
 
 def test_an_object_in_the_middle_of_a_line_is_plain_text() -> None:

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from middleware.errors import HookBlocked
-from middleware.hooks import CallHooks, CommandHook, Hook, HookResult, HookSet, aggregate, blocks, chain
+from middleware.hooks import CallHooks, CommandHook, FunctionHook, Hook, HookResult, HookSet, aggregate, blocks, chain
 from middleware.hooks.aggregate import NO_REASON, context_of, escape_expansion
+from middleware.hooks.base import label_of
 from middleware.hooks.command import timeout_of
 from middleware.hooks.output import interpret
 from middleware.injection import HOOK_TAG, Block, block_of, escape, is_tagged
@@ -24,17 +25,7 @@ from middleware.parts import Message, Part, Request, is_blank
 from middleware.provenance import Origin, submitted_prompt
 from middleware.turn import HookInput, HookOutcome, RunHooks, Scene, Turn
 
-ORIGINS = {
-    "UserQuery": Origin.USER_QUERY,
-    "ToolResult": Origin.TOOL_RESULT,
-    "Hook": Origin.HOOK,
-    "Retry": Origin.RETRY,
-    "Steer": Origin.STEER,
-    "Cron": Origin.CRON,
-    "Notification": Origin.NOTIFICATION,
-    "Teammate": Origin.TEAMMATE,
-    "Goal": Origin.GOAL,
-}
+ORIGINS = {"".join(word.title() for word in origin.split("_")): origin for origin in Origin}
 OPEN, CLOSE = f"<{HOOK_TAG}>", f"</{HOOK_TAG}>"
 NOW = "2026-01-02T03:04:05.678Z"
 
@@ -224,6 +215,20 @@ def display_payload(text: str, value: object, injected: Block) -> dict[str, str]
     return {"displayText": shown, "hookContext": injected.hook}
 
 
+def function_hook(case: Mapping[str, Any]) -> dict[str, Any]:
+    def fn(payload: Mapping[str, object]) -> object:
+        if "throws" in case:
+            raise RuntimeError(case["throws"])
+        return case.get("returns")
+
+    result = FunctionHook(fn).call({})
+    return {"success": result.success, "outcome": result.outcome, "output": result.output, "error": result.error}
+
+
+def hook_name_sanitize(case: Mapping[str, Any]) -> str:
+    return label_of("", case["name"])
+
+
 def command_hook(case: Mapping[str, Any]) -> dict[str, Any]:
     """Run a real command for a real turn."""
     prompt = case.get("prompt", "hello")
@@ -235,21 +240,21 @@ def command_hook(case: Mapping[str, Any]) -> dict[str, Any]:
         fail_closed=case.get("failMode") == "closed",
     )
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    descriptors = _open_descriptors()
+    descriptors, children = _open_descriptors(), _children()
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as cwd:
         turn = run_turn([hook], prompt, value=case.get("submitted_prompt"), cwd=cwd)
     wall = time.perf_counter() - started
     (result,) = turn.results
+    left = {pid: state for pid, state in _children().items() if pid not in children}
     return {
         **_observed(turn, prompt, result),
         "finishes_before_s!limit": wall,
         "wall_max_s!limit": wall,
-        "no_zombie": not _zombies(),
-        "child_dead": not _children(),
+        "no_zombie": "Z" not in left.values(),
+        "child_dead": not left,
         "no_fd_leak": _open_descriptors() <= descriptors,
         "peak_rss_growth_max_mb!limit": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
-        "peak_rss_mb!limit": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
     }
 
 
@@ -364,21 +369,17 @@ def _encoded(value: object) -> bytes | None:
         return None
 
 
-def _children() -> list[str]:
-    """State letters of this process's children."""
-    states = []
+def _children() -> dict[int, str]:
+    """Process ids of this process's children, with their state letters."""
+    states = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             after_name = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         except OSError:
             continue
         if int(after_name[1]) == os.getpid():
-            states.append(after_name[0])
+            states[int(path.parent.name)] = after_name[0]
     return states
-
-
-def _zombies() -> int:
-    return _children().count("Z")
 
 
 def _open_descriptors() -> int:
@@ -396,6 +397,8 @@ AREAS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "escape": escaped,
     "escape_expansion": escaped,
     "send_type": send_type,
+    "function_hook": function_hook,
+    "hook_name_sanitize": hook_name_sanitize,
 }
 KINDS = {"command_hook": command_hook, "hook_stdout": hook_stdout, "escape_injection": escape_injection}
 SCENARIOS = {"hook_chain": hook_chain}

@@ -1,0 +1,78 @@
+"""What a person is told when a command fails: one line, and whether it was the command line's fault."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+__all__ = ["Command", "Commands", "Failure", "exit_code", "one_line", "plain", "wants_traceback"]
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_SPACE = re.compile(r"\s*\n\s*")
+
+
+class Failure(click.ClickException):
+    """A command that could not do its work; the message is one line: what, where, what to do."""
+
+
+class Command(click.Command):
+    """A command that takes `--debug` too, since that is typed after the line that failed."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params.append(
+            click.Option(["--debug"], is_flag=True, expose_value=False, help="Show the traceback of an error.")
+        )
+
+
+class Commands(click.Group):
+    """A group of such commands."""
+
+    command_class = Command
+
+
+def wants_traceback(args: Sequence[str] | None) -> bool:
+    """True when `--debug` was given as an option, before any `--`."""
+    given = list(sys.argv[1:] if args is None else args)
+    return "--debug" in (given[: given.index("--")] if "--" in given else given)
+
+
+def one_line(error: BaseException) -> str:
+    """Say in one line what happened, where and what to do."""
+    if isinstance(error, click.UsageError):
+        path = error.ctx.command_path if error.ctx is not None else "firsthand"
+        text = f"{error.format_message()} (see `{path} --help`)"
+    elif isinstance(error, click.ClickException):
+        text = error.format_message()
+    elif isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename is not None else ""
+        text = f"{place}{error.strerror or error}; check the path and its permissions"
+    elif _is_ours(error):
+        text = str(error)
+    else:
+        text = f"unexpected {type(error).__name__}: {error}; --debug shows where"
+    return plain(_SPACE.sub(" ", text.strip()))
+
+
+def exit_code(error: BaseException) -> int:
+    """2 for a command line that makes no sense, 1 for everything else."""
+    if isinstance(error, click.ClickException):
+        return error.exit_code
+    return 2 if type(error).__name__ in ("NamespaceError", "UrlError") and _is_ours(error) else 1
+
+
+def plain(text: str) -> str:
+    """Text that a terminal only shows: escapes and control characters but TAB and LF become a visible sign."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _is_ours(error: BaseException) -> bool:
+    from recall_store import StoreError
+
+    from ..errors import FirsthandError
+
+    return isinstance(error, (FirsthandError, StoreError))

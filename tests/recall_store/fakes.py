@@ -1,0 +1,50 @@
+"""Embedders written by hand for the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recall_store.embedders.base import Embedder
+
+
+class LetterEmbedder(Embedder):
+    """How often each of 26 letters is in a text."""
+
+    name = "letters"
+    id = "letters/1"
+    dimension = 26
+    weight = 0.5
+    floor = 0.99
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.array([[text.lower().count(chr(97 + i)) for i in range(26)] for text in texts], dtype=np.float32)
+
+
+class BrokenEmbedder(Embedder):
+    """NaN, zeros or infinity for texts that begin with these words."""
+
+    name = "broken"
+    id = "broken/1"
+    dimension = 3
+    weight = 0.5
+    floor = 0.5
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = {"nan": [np.nan, 1, 2], "zero": [0, 0, 0], "infinite": [np.inf, 0, 0]}
+        return np.array([rows.get(text.split()[0], [1, 2, 3]) for text in texts], dtype=np.float32)
+
+
+class WrongShapeEmbedder(Embedder):
+    """Says 4 dimensions and gives 2."""
+
+    name = "wrong"
+    id = "wrong/1"
+    dimension = 4
+    weight = 0.5
+    floor = 0.5
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.ones((len(texts), 2), dtype=np.float32)

@@ -1,0 +1,106 @@
+"""Our providers: protocols, and what happens when nobody receives."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+from middleware.errors import SettingsError
+from middleware.telemetry.providers import Spans, Waiting, providers
+
+
+class Down(SpanExporter):
+    def export(self, spans: object) -> SpanExportResult:
+        return SpanExportResult.FAILURE
+
+
+class Keeps(SpanExporter):
+    def __init__(self) -> None:
+        self.spans: list[ReadableSpan] = []
+
+    def export(self, spans: object) -> SpanExportResult:
+        self.spans.extend(spans)  # type: ignore[call-overload]
+        return SpanExportResult.SUCCESS
+
+
+class Counted:
+    """A dropped-counter in memory."""
+
+    def __init__(self) -> None:
+        self.reader = InMemoryMetricReader()
+        self.provider = MeterProvider([self.reader], shutdown_on_exit=False)
+        self.counter = self.provider.get_meter("t").create_counter("firsthand.export.dropped")
+
+    @property
+    def by_signal(self) -> dict[str, int]:
+        data = self.reader.get_metrics_data()
+        points = data.resource_metrics[0].scope_metrics[0].metrics[0].data.data_points if data else ()
+        return {point.attributes["signal"]: point.value for point in points}  # type: ignore[index, misc, union-attr]
+
+
+def test_what_an_exporter_refuses_is_counted() -> None:
+    counted = Counted()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(Spans(Down(), Waiting("traces", counted.counter, 100)))
+    provider.get_tracer("t").start_span("x").end()
+    provider.force_flush()
+    assert counted.by_signal == {"traces": 1}
+    provider.shutdown()
+
+
+def test_the_queue_is_bounded_by_bytes_and_what_does_not_fit_is_counted() -> None:
+    counted = Counted()
+    kept = Keeps()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(Spans(kept, Waiting("traces", counted.counter, 100, size=1000)))
+    for _ in range(5):
+        provider.get_tracer("t").start_span("x", attributes={"text": "x" * 400}).end()
+    provider.force_flush()
+    assert len(kept.spans) == 2
+    assert counted.by_signal == {"traces": 3}
+    provider.get_tracer("t").start_span("x", attributes={"text": "x" * 400}).end()
+    provider.force_flush()
+    assert len(kept.spans) == 3
+    provider.shutdown()
+
+
+def test_the_queue_is_bounded_by_items() -> None:
+    waiting = Waiting("traces", None, 2)
+    assert [waiting.admit(1) for _ in range(3)] == [True, True, False]
+    waiting.release(2, 2)
+    assert waiting.admit(1)
+
+
+def test_a_dead_endpoint_costs_the_caller_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+    made = providers(metrics=False, logs=False)
+    assert made.traces is not None
+    started = time.perf_counter()
+    for _ in range(100):
+        made.traces.get_tracer("t").start_span("x").end()
+    assert time.perf_counter() - started < 1
+    made.shutdown()
+
+
+def test_a_signal_can_be_left_out_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    for signal in ("TRACES", "METRICS", "LOGS"):
+        monkeypatch.setenv(f"OTEL_{signal}_EXPORTER", "none")
+    made = providers()
+    assert (made.traces, made.metrics, made.logs) == (None, None, None)
+
+
+def test_an_unknown_protocol_is_an_error_that_names_it() -> None:
+    with pytest.raises(SettingsError, match="'http/json' is neither http/protobuf nor grpc"):
+        providers(protocol="http/json")
+
+
+def test_an_unknown_exporter_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "zipkin")
+    with pytest.raises(SettingsError, match="OTEL_TRACES_EXPORTER: 'zipkin'"):
+        providers()

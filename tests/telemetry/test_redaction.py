@@ -1,0 +1,94 @@
+"""Secrets leave content before it is exported, and what cannot be redacted is not exported."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from middleware.telemetry import Options, guard
+from middleware.telemetry.redaction import redactor
+from recall_store.secrets import find_secret
+
+from .taps import Tap, call, request, text
+
+TOKEN = "ghp_" + "a1B2" * 9
+SECRETS = [
+    TOKEN,
+    "AKIAIOSFODNN7EXAMPLE",
+    "sk-ant-api03-" + "a1B2c3D4" * 5,
+    "sk-proj-" + "a1B2c3D4" * 5,
+    "xoxb-123456789012-abcdefghij",
+    "postgresql://alice:hunter22@db/m",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefgh",
+    "AKCp5bueTFpfypEqQbGJPp7eHFi28fBivfWczrjbPb9erDff9LbXZbj6UsRExVXA8asWGc9fM",
+    "//registry.npmjs.org/:_authToken=npm_abcdefgh",
+    "123456789:" + "a1B2c" * 7,
+    "0123456789abcdef0123456789abcdef-us12",
+    "cloudant_password='abcdefghijklmnopqrstuvwx'",
+    "softlayer_api_key = " + "0123456789abcdef" * 4,
+    "hf_" + "abcdefghijklmnopqrstuvwxyzabcd",
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_what_the_store_refuses_is_redacted_anywhere_in_a_text(secret: str) -> None:
+    redact = redactor()
+    for said in (f"{secret}", f"é 漢字 {'prose and so on ' * 200}\n{secret}\nthanks", f"use {secret} and {secret} !"):
+        assert find_secret(said) is not None, "the sample is no secret"
+        assert find_secret(redact(said)) is None
+        assert "[redacted: " in redact(said)
+
+
+def test_a_private_key_goes_with_its_body() -> None:
+    key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nabc\n-----END RSA PRIVATE KEY-----"
+    assert redactor()(f"a {key} b") == "a [redacted: private-key] b"
+    assert redactor()(f"a {key[:50]}") == "a [redacted: private-key]"
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["", "hello", "see https://example.test/a/b?c=1", "x" * 500, "def explicit_bucket_boundaries_advisory(): ..."],
+)
+def test_an_ordinary_text_is_itself(said: str) -> None:
+    assert redactor()(said) == said
+
+
+def test_a_secret_is_in_no_content_attribute() -> None:
+    tap = Tap(Options(capture="SPAN_AND_EVENT"))
+    call(tap, request(text("user", f"my token is {TOKEN}"), system=f"key {TOKEN}"), submitted_prompt=TOKEN)
+    assert TOKEN not in tap.everything()
+
+
+def test_a_secret_across_the_cut_is_redacted_too() -> None:
+    tap = Tap(Options(capture="SPAN_ONLY", max_attribute_chars=100))
+    call(tap, request(text("user", "x " * 45 + TOKEN + " y" * 500)))
+    assert "ghp_" not in tap.everything()
+
+
+def test_the_users_own_patterns_and_functions_are_applied() -> None:
+    tap = Tap(Options(capture="SPAN_ONLY", redact=(r"\bticket-\d+", str.upper)))
+    call(tap, request(text("user", "see ticket-42")))
+    found = tap.content("chat gpt-5", "gen_ai.input.messages")[0]["parts"][0]["content"]
+    assert found == "SEE [REDACTED]"
+
+
+def broken(text: str) -> str:
+    raise ValueError(f"cannot mask {text}")
+
+
+@pytest.mark.parametrize("rule", ["(unclosed", broken, lambda text: None])
+def test_a_rule_that_fails_drops_the_content_and_says_so_without_it(
+    rule: object, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(guard, "strict", False)
+    tap = Tap(Options(capture="SPAN_AND_EVENT", redact=(rule,)))  # type: ignore[arg-type]
+    with caplog.at_level(logging.WARNING):
+        call(tap, request(text("user", "CANARY-7f3a")), submitted_prompt="CANARY-7f3a")
+        call(tap, request(text("user", "CANARY-7f3a")))
+    assert "CANARY" not in tap.everything() and "CANARY" not in caplog.text
+    for span in tap.spans:
+        if span.name == "chat gpt-5":
+            assert span.attributes is not None
+            assert span.attributes["firsthand.content.dropped"] is True
+            assert span.attributes["gen_ai.usage.input_tokens"] == 25
