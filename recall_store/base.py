@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import TracebackType
@@ -155,6 +155,22 @@ class Store(ABC):
     @abstractmethod
     def history(self, *, namespace: str, id: str) -> Changes:
         """What happened to a memory, oldest first; empty for an id that never was."""
+
+    def export(self, *, namespace: str) -> Iterator[str]:
+        """Every memory as one line of JSON, newest first, without line ends; `Record`'s fields, empty ones left out."""
+        from .jsonl import write
+
+        return write(self, check_namespace(namespace))
+
+    def import_(self, *, namespace: str, lines: Iterable[str | bytes], progress: Progress | None = None) -> int:
+        """Upsert the lines that `export` gave; return how many memories they were. Blank lines are skipped.
+
+        Stored in groups of 256. Raises RecordError, ReservedTagError or SecretError with the number of the line; the
+        groups before it are kept, and importing them again changes nothing.
+        """
+        from .jsonl import read
+
+        return read(self, check_namespace(namespace), lines, progress)
 
     @abstractmethod
     def namespaces(self) -> Names:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import json
 from collections.abc import Callable, Iterator
@@ -70,22 +71,16 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def room(kind: str, tmp_path: Path) -> Iterator[Callable[..., Room]]:
-    rooms: list[Room] = []
+    with contextlib.ExitStack() as stack:
 
-    def make(script: Any = "one two three") -> Room:
-        captured = manager.__enter__()
-        captured.model._script.append(script)
-        app = Middleware(Settings(transcripts=str(tmp_path)), **captured.providers)
-        original = getattr(captured.model, kind)()
-        rooms.append(Room(kind, captured, app, tmp_path, app.wrap(original)))
-        return rooms[-1]
+        def make(script: Any = "one two three") -> Room:
+            captured = stack.enter_context(capture(script))
+            app = stack.enter_context(Middleware(Settings(transcripts=str(tmp_path)), **captured.providers))
+            here = Room(kind, captured, app, tmp_path, app.wrap(getattr(captured.model, kind)()))
+            stack.callback(here.run, here.client.close, here.client.close)
+            return here
 
-    manager = capture()
-    yield make
-    for made in rooms:
-        made.run(made.client.close, made.client.close)
-        made.app.close()
-    manager.__exit__(None, None, None)
+        yield make
 
 
 def whole(kind: str) -> tuple[str, ...]:
@@ -231,14 +226,13 @@ def test_a_cancelled_task_settles_its_stream_as_cancelled(room: Callable[..., Ro
 
 @pytest.mark.parametrize("kind", ["async_openai", "async_anthropic"], indirect=True)
 def test_a_task_that_is_cancelled_before_the_answer_is_cancelled(room: Callable[..., Room]) -> None:
-    here = room()
+    tasks: list[asyncio.Task[Any]] = []
+    here = room(lambda body: "never" if tasks[0].cancel() else "too late")
 
     async def main() -> None:
-        task = asyncio.create_task(here.opened())
-        here.captured.model._script[:] = [lambda body: task.cancel() and "never"]
+        tasks.append(asyncio.create_task(here.opened()))
         with pytest.raises(asyncio.CancelledError):
-            stream = await task
-            await anext(stream)
+            await tasks[0]
 
     asyncio.run(main())
     spans, _ = here.settled()

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -63,7 +64,9 @@ def demo(as_json: bool, base_url: str | None, model: str | None) -> None:
     try:
         import openai
     except ImportError:
-        raise Failure("the demo drives the openai client, which is not installed: pip install 'firsthand[openai]'") from None
+        raise Failure(
+            "the demo drives the openai client, not installed here: pip install 'firsthand[openai]'"
+        ) from None
     real = base_url is not None or model is not None
     if real and not model:
         raise click.UsageError("--base-url needs --model NAME")
@@ -78,7 +81,10 @@ def demo(as_json: bool, base_url: str | None, model: str | None) -> None:
             client = _client(trail, base_url, real)
             turns = list(_conversation(app, client, model or MODEL, trail))
             transcript = app.open("demo", user=_USER).transcript_path
-    except openai.OpenAIError as error:
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        if not isinstance(error, openai.OpenAIError):
+            raise
         raise Failure(f"the server did not answer: {error}; check --base-url, --model and OPENAI_API_KEY") from error
     shown = [turn.as_json() for turn in trail.resumed(turns, Path(transcript))]
     if as_json:

@@ -34,6 +34,7 @@ TOOLS: Sequence[Mapping[str, Any]] = (
 """The one tool that the demo's application offers to its model."""
 
 _WORD = re.compile(r"[a-z0-9_]{3,}")
+_AGE = re.compile(r" \([^()]* ago\)$| \(just now\)$")
 _NOT_CONTENT = frozenset({"the", "and", "for", "with", "what", "which", "why", "who", "does", "should"})
 _numbers = itertools.count(1)
 
@@ -94,7 +95,7 @@ def _tagged(message: Mapping[str, Any], tag: str) -> list[str]:
     lines: list[str] = []
     for text in _texts(message):
         if tag_of(text) == tag:
-            lines += [line.removeprefix("- ") for line in text.splitlines()[1:-1] if line.strip()]
+            lines += [_AGE.sub("", line.removeprefix("- ")) for line in text.splitlines()[1:-1] if line.strip()]
     # The first line of a memory part is its heading.
     return lines[1:] if tag == MEMORY_TAG else lines
 

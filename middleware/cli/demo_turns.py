@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Send", "Trail", "Turn"]
 
+_SHORT = 12
+"""Characters up to which a line may stand in two texts by chance."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Send:
@@ -124,17 +127,28 @@ class Trail:
             turn.displayed, turn.rows = rows[start].text, rows[start:end]
         return found
 
-    def leaks(self, turns: Iterable[Turn]) -> tuple[int, int]:
-        """In how many of the places that remember (attributes, queries, rows) any injected line is found, and of
-        how many."""
-        # The escaped line is what was sent, the bare one what the hook printed and the store holds.
-        lines = {line.strip() for text in self.injected for line in text.splitlines() if len(line.strip()) > 12}
+    def leaks(self, turns: Sequence[Turn]) -> tuple[int, int]:
+        """In how many places that remember an injected line is found, and how many places there are.
+
+        Places are span attributes, recall queries and resumed rows, without what the model itself answered: that
+        it may repeat what it was told is what it was told for.
+        """
+        # As it was sent, escaped, and as the hook printed it and the store holds it.
+        lines = {line.strip() for text in self.injected for line in text.splitlines()}
+        lines = {line for line in lines if len(line) > _SHORT}
         lines |= {line.replace("&lt;", "<").replace("&gt;", ">") for line in lines}
+        answers = [row.text for turn in turns for row in turn.rows if row.type == "assistant"]
+        answers += [json.dumps(answer, ensure_ascii=False)[1:-1] for answer in answers]
         places = [str(value) for span in self.spans for value in (span.attributes or {}).values()]
         for turn in turns:
             places += [row.text for row in turn.rows if row.type != "assistant"]
             places += [send.recall_query for send in turn.sends if send.recall_query is not None]
-        return sum(any(line in place for line in lines) for place in places), len(places)
+        found = 0
+        for place in places:
+            for answer in answers:
+                place = place.replace(answer, "")
+            found += any(line in place for line in lines)
+        return found, len(places)
 
 
 def _news(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -96,9 +96,7 @@ def _resolved(store: str | None, namespace: str | None) -> tuple[str, str, str |
             "no store: give --store sqlite:///memories.db, or set `store` in firsthand.toml or FIRSTHAND_STORE"
         )
     if not name:
-        raise click.UsageError(
-            "no namespace: give --namespace NAME, or set `user` in firsthand.toml or FIRSTHAND_USER"
-        )
+        raise click.UsageError("no namespace: give --namespace NAME, or set `user` in firsthand.toml or FIRSTHAND_USER")
     return url, name, loaded.embedder
 
 

@@ -51,8 +51,8 @@ def show(file: Path, as_json: bool, raw: bool) -> None:
 
         rows = [asdict(row) for row in shown]
         if raw:
-            for row, added in zip(rows, _additions(shown, records), strict=True):
-                row["injected"] = added
+            for found, added in zip(rows, _additions(shown, records), strict=True):
+                found["injected"] = added
         print_json(rows)
         return
     from .screen import console

@@ -7,6 +7,7 @@ not one JSON object is scanned for every complete record in it (hooks-and-transc
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,10 @@ from .flaws import Flaw
 __all__ = ["Transcript", "iter_records", "parse", "read", "records_in_line"]
 
 _MAX_INT_DIGITS = 4000
-_SCAN_BUDGET = 64
+_SCANS = 32
+_FIRST_WINDOW = 1 << 12
+_LONGEST_TOKEN = 16
+_OBJECT_START = re.compile(r'\{[ \t\r\n]*"')
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -140,25 +144,44 @@ def _recover(line: bytes) -> tuple[list[Record], str, bool]:
     """Find every complete object of a glued, torn or otherwise broken line.
 
     Where the object at a brace does not parse, the search goes on at the next brace. The work is bounded: a
-    line made to be re-scanned from every brace is given up.
+    line made to be read to its end from every brace is given up.
     """
     text = line.decode("utf-8", "replace")
     found: list[Record] = []
     objects = False
-    budget = _SCAN_BUDGET * len(text)
-    at = text.find("{")
-    while at >= 0 and budget > 0:
-        try:
-            value, end = _json.raw_decode(text, at)
-        except json.JSONDecodeError as error:
-            budget -= error.pos - at
-            end = at + 1
-        except (ValueError, RecursionError):
-            end = at + 1
-        else:
+    budget = _SCANS * len(text) + _FIRST_WINDOW
+    start = _OBJECT_START.search(text)
+    while start is not None and budget > 0:
+        value, length, cost = _object_at(text, start.start())
+        budget -= cost
+        if value is not None:
             objects = True
-            if isinstance(value, dict) and _is_record(value):
+            if _is_record(value):
                 found.append(value)
-        at = text.find("{", end)
+        start = _OBJECT_START.search(text, start.start() + length)
     kind = "is torn, glued or no JSON" if text.strip("\0 \t\r\n") else "is NUL bytes"
     return found, f"the line {kind}; {len(found)} records recovered", objects
+
+
+def _object_at(text: str, at: int) -> tuple[dict[str, Any] | None, int, int]:
+    """The object that begins at `at` or None, how far to step over it, and how much was read to find out.
+
+    It is tried in growing windows, because a failure far into a long text costs the decoder (which counts its
+    lines) as much as reading all of it.
+    """
+    size, cost = _FIRST_WINDOW, 0
+    while True:
+        window = text[at : at + size]
+        try:
+            value, length = _json.raw_decode(window)
+        except json.JSONDecodeError as error:
+            cost += error.pos + 1
+            cut_off = error.msg.startswith("Unterminated") or error.pos > len(window) - _LONGEST_TOKEN
+            if not cut_off or at + size >= len(text):
+                return None, 1, cost
+            cost += len(window)
+            size *= 8
+        except (ValueError, RecursionError):
+            return None, 1, cost + len(window)
+        else:
+            return value, length, cost + length

@@ -29,8 +29,8 @@ from ..ranking import fuse
 from ..text import clip, too_short, words
 from ..vectors import Floats, Keys, Mask, NamespaceVectors, View, unit
 
-CANDIDATES = 200
-"""Rows taken from each side, lexical and dense, before they are ranked together."""
+BY_WORDS, BY_VECTORS = 100, 200
+"""Rows taken from each side before they are ranked together."""
 OPEN_NAMESPACES = 256
 """Namespaces whose vectors stay in memory (40 bytes a memory, and its mapped file)."""
 _BATCH = 128
@@ -92,12 +92,11 @@ class SqliteStore(Store):
             embedder = self._check_embedder(found.embedder)
             now = _now()
             expired = tables.expired_keys(db, found.id, now)
-            count = max(CANDIDATES, 2 * top_k)
             hits = tables.lexical(
                 db,
                 found.id,
                 words(asked),
-                count=count,
+                count=max(BY_WORDS, 2 * top_k),
                 now=now,
                 chosen=chosen if expired or not chosen.any else None,
             )
@@ -105,7 +104,7 @@ class SqliteStore(Store):
             view = self._view(db, found)
             vector = self._unit(embedder, [asked])[0]
             without = np.array(expired, np.int64) if expired else None
-            near, cosines = view.nearest(vector, count, only=only, without=without)
+            near, cosines = view.nearest(vector, max(BY_VECTORS, 2 * top_k), only=only, without=without)
             keys = np.array([key for key, _ in hits], np.int64)
             other = ~_among(near, keys)
             ranked = fuse(

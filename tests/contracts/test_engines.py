@@ -469,3 +469,34 @@ def test_the_namespaces_that_hold_memories_are_listed(store: Store) -> None:
     assert store.namespaces() == ["alice", "bob"]
     store.delete(namespace="bob", ids=[str(record.id)])
     assert store.namespaces() == ["alice"]
+
+
+def test_what_was_exported_is_the_same_when_imported_twice(store: Store) -> None:
+    add(store, "one", "two, with “quotes” and\nlines")
+    store.upsert(namespace="alice", records=[Record(text="three", type="project", metadata={"a": [1]})])
+    lines = list(store.export(namespace="alice"))
+    assert all("\n" not in line for line in lines)
+    assert store.import_(namespace="bob", lines=[*lines, ""]) == 3
+    assert store.import_(namespace="bob", lines=(line.encode() for line in lines)) == 3
+    by_id = {record.id: record for record in store.list(namespace="alice")}
+    assert {record.id: record for record in store.list(namespace="bob")} == by_id
+
+
+@pytest.mark.parametrize("line", ["{", "[]", "3", '{"text": ""}', '{"words": "x"}', '{"text": "x", "created_at": 5}'])
+def test_a_line_that_is_no_memory_is_named_by_number(store: Store, line: str) -> None:
+    with pytest.raises(RecordError, match="line 2"):
+        store.import_(namespace="alice", lines=['{"text": "fine"}', line])
+    assert store.list(namespace="alice") == []
+
+
+def test_import_refuses_injected_text(store: Store) -> None:
+    with pytest.raises(ReservedTagError, match="line 1"):
+        store.import_(namespace="alice", lines=['{"text": "<firsthand:recalled-memory>"}'])
+
+
+def test_the_answer_is_the_same_as_for_the_words_alone_when_other_text_was_never_in_the_query(store: Store) -> None:
+    add(store, "项目管理由李雷负责", "message_id and sender_id are fields", "conversation label of the adapter")
+    clean = found(store, "我们团队谁负责项目管理")
+    polluted = found(store, 'Conversation info: {"message_id":"1","sender_id":"2"} 我们团队谁负责项目管理')
+    assert clean == ["项目管理由李雷负责"]
+    assert polluted != clean
