@@ -75,6 +75,7 @@ class Middleware:
             hooks=configured.adding(*(FunctionHook(hook) if callable(hook) else hook for hook in hooks)),
             sessions=Sessions(self._make_session),
             placement=Placement(placement=given.placement, tool_placement=given.tool_placement),
+            transcribes=given.transcripts is not None,
             store=recall_store.open_store(given.store, given.embedder) if given.store is not None else None,
         )
 

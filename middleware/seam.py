@@ -39,80 +39,125 @@ class Wiring:
     sessions: Sessions
     placement: Placement
     store: recall_store.Store | None = None
+    transcribes: bool = False
 
 
 class _Call:
     """One model call on its way through: what the two colours of `Seam` share."""
 
+    __slots__ = (
+        "_admitted",
+        "_body",
+        "_client",
+        "_declared",
+        "_endpoint",
+        "_ids",
+        "_request",
+        "_seam",
+        "_session",
+        "_submission",
+        "account",
+    )
+
     def __init__(self, seam: Seam, client: Any, endpoint: Endpoint, body: Any) -> None:
-        wiring, given = seam.wiring, seam.wiring.settings
+        wiring = seam.wiring
         self._seam, self._client, self._endpoint, self._body = seam, client, endpoint, body
         self._request = request = endpoint.read(body)
-        self._declared = declared = _as_origin(context.ambient(wiring, "origin"))
-        origin = declared or (Origin.TOOL_RESULT if request.tool_result else Origin.USER_QUERY)
+        declared, submission = context.ambient(wiring, "origin"), context.ambient(wiring, "submission")
+        self._declared = declared if isinstance(declared, Origin) else None
+        self._submission = submission if isinstance(submission, Submission) else None
+        self._admitted: Admitted | None = None
+        origin = self._declared or (Origin.TOOL_RESULT if request.tool_result else Origin.USER_QUERY)
         bound = seam.session if seam.session is not None else context.ambient(wiring, "session")
-        if isinstance(bound, Session):
-            self._session = bound
-        else:
-            self._session = wiring.sessions.anonymous(thread_of(request), given.user)
-        session = self._session
-        trace = wiring.signals.start_turn(conversation_id=session.id if session.named else None, origin=origin)
-        self.account = Account(trace=trace, request=request, origin=origin)
-        self._ids = (trace.trace_id, trace.span_id)
-        namespace = (given.namespace or session.user) if session.user is not None else None
-        self._pipeline = Pipeline(
-            fires=bool(wiring.hooks.for_event("UserPromptSubmit")),
-            recalls=wiring.store is not None and namespace is not None,
-            continuations=given.continuations,
-            max_context_chars=given.max_context_chars,
+        self._session = bound if isinstance(bound, Session) else None
+        trace = wiring.signals.start_turn(
+            conversation_id=self._session.id if self._session is not None and self._session.named else None,
+            origin=origin,
         )
-        self.fetch = Fetch(
-            trace=trace,
-            hooks=wiring.hooks,
-            store=wiring.store,
-            store_id=(given.store or "").partition("://")[0],
-            namespace=namespace,
-            top_k=given.recall_top_k,
-            recall_timeout=given.recall_timeout,
+        self._ids = (trace.trace_id, trace.span_id)
+        self.account = Account(trace=trace, request=request, origin=origin)
+
+    @property
+    def is_watched_only(self) -> bool:
+        """True when nothing is injected, written down or vouched for: the request goes out as it came."""
+        wiring = self._seam.wiring
+        return (
+            self._submission is None
+            and wiring.store is None
+            and not wiring.transcribes
+            and not wiring.hooks.for_event("UserPromptSubmit")
         )
 
     def steps(self) -> Generator[Any, Any, Admitted]:
         """The steps of this turn, for a driver."""
-        submission = context.ambient(self._seam.wiring, "submission")
+        wiring, given = self._seam.wiring, self._seam.wiring.settings
+        if self._session is None:
+            self._session = wiring.sessions.anonymous(thread_of(self._request), given.user)
         return self._session.steps(
             self._request,
-            pipeline=self._pipeline,
-            submission=submission if isinstance(submission, Submission) else None,
+            pipeline=Pipeline(
+                fires=bool(wiring.hooks.for_event("UserPromptSubmit")),
+                recalls=wiring.store is not None and self._namespace is not None,
+                continuations=given.continuations,
+                max_context_chars=given.max_context_chars,
+            ),
+            submission=self._submission,
             declared=self._declared,
             ids=self._ids,
         )
 
-    def admitted(self, admitted: Admitted, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments to send, once the turn is admitted; the span of the call starts here."""
+    def fetch(self) -> Fetch:
+        """What performs the steps of this turn."""
+        wiring, given = self._seam.wiring, self._seam.wiring.settings
+        return Fetch(
+            trace=self.account.trace,
+            hooks=wiring.hooks,
+            store=wiring.store,
+            store_id=(given.store or "").partition("://")[0],
+            namespace=self._namespace,
+            top_k=given.recall_top_k,
+            recall_timeout=given.recall_timeout,
+        )
+
+    def admit(self, admitted: Admitted) -> None:
+        """Take what the steps came to: the blocks of this request, and the session that is told how it ends."""
         account, prepared = self.account, admitted.prepared
         account.origin, account.block, account.blocks = admitted.turn.origin, prepared.block, prepared.blocks
         account.submitted_prompt = admitted.turn.submitted_prompt
+        account.settled = self._settled
+        self._admitted = admitted
+        if prepared.blocks:
+            how = self._seam.wiring.placement
+            self._body = self._endpoint.write(self._body, self._request, prepared.blocks, how)
 
-        def settled(reply: Reply | None, error: BaseException | None, outcome: Outcome) -> None:
-            before = self._session.said
-            self._session.settled(admitted, reply, outcome, self._ids)
-            if not self._session.named and self._session.said is not before:
-                self._seam.wiring.sessions.heard(self._session, before)
-
-        account.settled = settled
+    def start(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Start the span of the call; return the arguments to send."""
         adapter = self._seam.adapter
-        host, port = adapter.server(self._client)
-        account.trace.start_call(
+        provider, host, port = adapter.destination(self._client)
+        self.account.trace.start_call(
             self._request,
             operation=self._endpoint.operation,
-            provider=adapter.provider(self._client),
+            provider=provider,
             server_address=host,
             server_port=port,
         )
-        body = self._body
-        if prepared.blocks:
-            body = self._endpoint.write(body, self._request, prepared.blocks, self._seam.wiring.placement)
-        return {**arguments, "body": body}
+        return {**arguments, "body": self._body}
+
+    @property
+    def _namespace(self) -> str | None:
+        session = self._session
+        if session is None or session.user is None:
+            return None
+        return self._seam.wiring.settings.namespace or session.user
+
+    def _settled(self, reply: Reply | None, error: BaseException | None, outcome: Outcome) -> None:
+        session, admitted = self._session, self._admitted
+        if session is None or admitted is None:
+            return
+        before = session.said
+        session.settled(admitted, reply, outcome, self._ids)
+        if not session.named and session.said is not before:
+            self._seam.wiring.sessions.heard(session, before)
 
     @contextlib.contextmanager
     def sending(self, arguments: dict[str, Any]) -> Iterator[None]:
@@ -159,7 +204,9 @@ class Seam:
         if call is None:
             return post(path, **arguments)
         try:
-            arguments = call.admitted(drive(call.steps(), call.fetch.perform), arguments)
+            if not call.is_watched_only:
+                call.admit(drive(call.steps(), call.fetch().perform))
+            arguments = call.start(arguments)
             with call.sending(arguments):
                 answer = post(path, **arguments)
         except BaseException as error:
@@ -175,7 +222,9 @@ class Seam:
         if call is None:
             return await post(path, **arguments)
         try:
-            arguments = call.admitted(await drive_async(call.steps(), call.fetch.perform_async), arguments)
+            if not call.is_watched_only:
+                call.admit(await drive_async(call.steps(), call.fetch().perform_async))
+            arguments = call.start(arguments)
             with call.sending(arguments):
                 answer = await post(path, **arguments)
         except BaseException as error:
@@ -192,7 +241,3 @@ class Seam:
             return None
         arguments["body"] = body = materialised(body, "messages", "system")
         return _Call(self, client, endpoint, body)
-
-
-def _as_origin(value: object) -> Origin | None:
-    return value if isinstance(value, Origin) else None

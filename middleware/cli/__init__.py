@@ -66,6 +66,9 @@ class _Firsthand(click.Group):
             sys.exit(1)
         except (click.Abort, KeyboardInterrupt):
             sys.exit(_INTERRUPTED)
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            sys.exit(error.exit_code)
         except Exception as error:  # noqa: BLE001  (the last line of defence: a person reads a sentence, not a traceback)
             if wants_traceback(args):
                 import traceback
@@ -73,6 +76,8 @@ class _Firsthand(click.Group):
                 traceback.print_exception(error)
             else:
                 click.echo(f"firsthand: {one_line(error)}", err=True)
+            if isinstance(error, OSError):
+                _drop_output()
             sys.exit(exit_code(error))
         sys.exit(code if isinstance(code, int) else 0)
 
@@ -96,7 +101,7 @@ def main() -> int:
 
 
 def _drop_output() -> None:
-    """Nobody reads our output any more: nothing is left to say, not even at exit."""
+    """Nobody can read our output any more: what is left of it is not tried again at exit."""
     import os
 
     try:

@@ -53,9 +53,10 @@ _USER = "ada"
 
 @click.command(cls=Command)
 @click.option("--json", "as_json", is_flag=True, help="Print the turns as one JSON object.")
+@click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Save the output as a picture too.")
 @click.option("--base-url", metavar="URL", help="Use a real server; its key is taken from OPENAI_API_KEY.")
 @click.option("--model", metavar="NAME", help="Model of the real server.")
-def demo(as_json: bool, base_url: str | None, model: str | None) -> None:
+def demo(as_json: bool, svg: Path | None, base_url: str | None, model: str | None) -> None:
     """Show three turns: what was typed, what the model received, and what everything else remembers.
 
     Needs no key, network or server: the real openai client talks to a small local model in this process. A command
@@ -92,9 +93,13 @@ def demo(as_json: bool, base_url: str | None, model: str | None) -> None:
 
         print_json({"turns": shown, "transcript": transcript})
         return
-    from .demo_screen import render
+    from .demo_screen import picture, render
+    from .screen import console
 
-    render(turns, trail, transcript)
+    out = console(record=svg is not None)
+    render(turns, trail, transcript, out)
+    if svg is not None:
+        svg.write_text(picture(out), encoding="utf-8")
 
 
 def _conversation(app: Middleware, client: OpenAI, model: str, trail: Trail) -> Iterator[Turn]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from rich.console import Console, Group, RenderableType
@@ -12,9 +13,9 @@ from rich.text import Text
 
 from ..injection import HOOK_TAG, MEMORY_TAG, tag_of
 from .demo_turns import Send, Trail, Turn
-from .screen import console, safe
+from .screen import safe
 
-__all__ = ["render"]
+__all__ = ["picture", "render"]
 
 _WIDEST = 160
 _TYPED = "bold green"
@@ -22,9 +23,8 @@ _TYPED = "bold green"
 _COLOURS = {HOOK_TAG: "magenta", MEMORY_TAG: "cyan"}
 
 
-def render(turns: Sequence[Turn], trail: Trail, transcript: str, out: Console | None = None) -> None:
+def render(turns: Sequence[Turn], trail: Trail, transcript: str, out: Console) -> None:
     """Print the turns, whether injected text was found where it must not be, and what to try next."""
-    out = out if out is not None else console()
     width = min(out.width, _WIDEST)
     out.print(_legend(), width=width)
     for number, turn in enumerate(turns, 1):
@@ -39,6 +39,11 @@ def render(turns: Sequence[Turn], trail: Trail, transcript: str, out: Console | 
     for label, command in (("resume it", f"firsthand transcript show {transcript} --raw"), ("start", "firsthand init")):
         # Not wrapped: it is there to be copied.
         out.print(Text.assemble((f"{label:<9} ", "dim"), safe(command)), soft_wrap=True)
+
+
+def picture(out: Console) -> str:
+    """What a recording console has printed, as an SVG that fetches nothing (rich's own asks a CDN for its font)."""
+    return re.sub(r"@font-face \{.*?\}\s*", "", out.export_svg(title="firsthand demo"), flags=re.DOTALL)
 
 
 def _legend() -> Text:

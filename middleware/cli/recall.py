@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,9 +41,9 @@ def add(text: tuple[str, ...], namespace: str | None, store: str | None, title: 
 
     record = Record(text=" ".join(text), title=title)
     with open_store(url, embedder) as opened:
-        before = {held.id for held in opened.list(namespace=name)}
+        started = datetime.now(UTC)
         [stored] = opened.upsert(namespace=name, records=[record])
-    verb = "Already there" if stored.id in before else "Added"
+    verb = "Already there" if stored.created_at is not None and stored.created_at < started else "Added"
     click.echo(f"{verb} in {name}: {stored.id}")
 
 

@@ -20,12 +20,15 @@ __all__ = ["console", "print_json", "safe", "warn"]
 _PIPED_COLUMNS = 100
 
 
-def console() -> Console:
-    """The console on stdout; piped, it is as wide as COLUMNS says, or 100 columns, and has no colour."""
+def console(*, record: bool = False) -> Console:
+    """The console on stdout; piped, it is as wide as COLUMNS says, or 100 columns, and has no colour.
+
+    With `record` it keeps what it printed, in colour, for an export.
+    """
     from rich.console import Console
 
     width = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else _PIPED_COLUMNS
-    return Console(highlight=False, markup=False, emoji=False, width=width, force_jupyter=False)
+    return Console(record=record, highlight=False, markup=False, emoji=False, width=width, force_jupyter=False)
 
 
 def safe(text: str, style: str = "") -> Text:

@@ -61,9 +61,9 @@ def show(file: Path, as_json: bool, raw: bool) -> None:
     for row, added in zip(shown, _additions(shown, records), strict=True):
         if row.type == "user":
             out.print()
-        out.print(_line(row))
+        out.print(_line(row), soft_wrap=True)
         for text in added if raw else ():
-            out.print(_injected(text))
+            out.print(_injected(text), soft_wrap=True)
 
 
 def _read(file: Path) -> tuple[list[Shown], dict[str, Mapping[str, Any]]]:

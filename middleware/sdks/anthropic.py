@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ..injection import Block
 from ..parts import Message, Part, Reply, Request, Usage
-from .base import Adapter, Endpoint, Placement, current_of, get, message_of
+from .base import Adapter, Endpoint, Placement, current_of, destination, get, message_of
 
 __all__ = ["ADAPTER"]
 
@@ -142,17 +142,8 @@ class _Anthropic:
     def endpoint(self, path: str) -> Endpoint | None:
         return self._endpoints.get(path.partition("?")[0])
 
-    def provider(self, client: object) -> str:
-        names = [base.__name__ for base in type(client).__mro__]
-        if any("Bedrock" in name for name in names):
-            return "aws.bedrock"
-        return "gcp.vertex_ai" if any("Vertex" in name for name in names) else "anthropic"
-
-    def server(self, client: object) -> tuple[str | None, int | None]:
-        url = getattr(client, "base_url", None)
-        host = getattr(url, "host", None) or None
-        port = getattr(url, "port", None)
-        return host, port if port is not None else {"https": 443, "http": 80}.get(getattr(url, "scheme", ""))
+    def destination(self, client: object) -> tuple[str, str | None, int | None]:
+        return destination(client, _provider)
 
     def sibling_options(self, client: object) -> dict[str, Any]:
         own = getattr(client, "open_telemetry", None)
@@ -170,6 +161,12 @@ class _Anthropic:
 
 
 ADAPTER: Final[Adapter] = _Anthropic()
+
+
+def _provider(classes: list[str]) -> str:
+    if any("Bedrock" in name for name in classes):
+        return "aws.bedrock"
+    return "gcp.vertex_ai" if any("Vertex" in name for name in classes) else "anthropic"
 
 
 def _parts(content: object, names: dict[str, str]) -> list[Part]:

@@ -22,6 +22,7 @@ __all__ = [
     "Placement",
     "Seam",
     "current_of",
+    "destination",
     "get",
     "listed",
     "materialised",
@@ -67,8 +68,7 @@ class Adapter(Protocol):
     def accepts(self, client: object) -> bool: ...
     def is_async(self, client: object) -> bool: ...
     def endpoint(self, path: str) -> Endpoint | None: ...
-    def provider(self, client: object) -> str: ...
-    def server(self, client: object) -> tuple[str | None, int | None]: ...
+    def destination(self, client: object) -> tuple[str, str | None, int | None]: ...
     def sibling_options(self, client: object) -> dict[str, Any]: ...
     def headers(self, client: object) -> dict[str, str]: ...
 
@@ -119,11 +119,32 @@ def observed(client_class: type, is_async: bool) -> type:
     return type(client_class.__name__, (client_class,), members)
 
 
+def destination(client: Any, provider: Callable[[list[str]], str]) -> tuple[str, str | None, int | None]:
+    """The provider's name, the server's address and its port; read once for each base URL of a client.
+
+    `provider` names the provider by the names of the client's class and its bases.
+    """
+    url = getattr(client, "base_url", None)
+    known = client.__dict__.get("_firsthand_destination")
+    if known is None or known[0] is not url:
+        host, port = getattr(url, "host", None) or None, getattr(url, "port", None)
+        if port is None:
+            port = {"https": 443, "http": 80}.get(getattr(url, "scheme", ""))
+        known = (url, (provider([base.__name__ for base in type(client).__mro__]), host, port))
+        client.__dict__["_firsthand_destination"] = known
+    found: tuple[str, str | None, int | None] = known[1]
+    return found
+
+
 def get(value: object, name: str) -> Any:
     """A field of an SDK object or of decoded JSON; None when it is not there."""
-    if isinstance(value, Mapping):
+    # `isinstance` against an ABC costs more than the rest of this together, and chunks are many.
+    if type(value) is dict:
         return value.get(name)
-    return getattr(value, name, None)
+    found = getattr(value, name, None)
+    if found is None and isinstance(value, Mapping):
+        return value.get(name)
+    return found
 
 
 def listed(value: object) -> Any:

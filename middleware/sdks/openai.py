@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..injection import Block
 from ..parts import Message, Part, Reply, Request, Usage
-from .base import Adapter, Endpoint, Placement, current_of, get, message_of
+from .base import Adapter, Endpoint, Placement, current_of, destination, get, message_of
 
 __all__ = ["ADAPTER"]
 
@@ -176,16 +176,8 @@ class _OpenAI:
     def endpoint(self, path: str) -> Endpoint | None:
         return self._endpoints.get(path)
 
-    def provider(self, client: object) -> str:
-        if any("Azure" in base.__name__ for base in type(client).__mro__):
-            return "azure.ai.openai"
-        return "openai"
-
-    def server(self, client: object) -> tuple[str | None, int | None]:
-        url = getattr(client, "base_url", None)
-        host = getattr(url, "host", None) or None
-        port = getattr(url, "port", None)
-        return host, port if port is not None else {"https": 443, "http": 80}.get(getattr(url, "scheme", ""))
+    def destination(self, client: object) -> tuple[str, str | None, int | None]:
+        return destination(client, _provider)
 
     def sibling_options(self, client: object) -> dict[str, Any]:
         return {}
@@ -197,15 +189,19 @@ class _OpenAI:
 ADAPTER: Final[Adapter] = _OpenAI()
 
 
+def _provider(classes: list[str]) -> str:
+    return "azure.ai.openai" if any("Azure" in name for name in classes) else "openai"
+
+
 def _message(raw: object, names: dict[str, str], *, after_tool: bool = False) -> Message:
     role = str(get(raw, "role") or "user")
     content = get(raw, "content")
     if role == "tool":
         call_id = str(get(raw, "tool_call_id") or "")
-        return Message(role="tool", parts=(_result(call_id, names.get(call_id, ""), content, raw),), raw=raw)
+        return _tool(call_id, names.get(call_id, ""), raw)
     if role == "function":
         name = str(get(raw, "name") or "")
-        return Message(role="tool", parts=(_result(name, name, content, raw),), raw=raw)
+        return _tool(name, name, raw)
     parts: list[Part] = []
     thought = get(raw, "reasoning_content")
     if isinstance(thought, str) and thought:
@@ -239,9 +235,11 @@ def _part(raw: object) -> Part:
     return Part(kind="media" if kind in ("image_url", "input_audio", "file") else "other", raw=raw)
 
 
-def _result(call_id: str, name: str, content: object, raw: object) -> Part:
-    texts = [part.text for part in _parts(content) if part.kind == "text"]
-    return Part(kind="tool_response", id=call_id, name=name, text="".join(texts), raw=raw)
+def _tool(call_id: str, name: str, raw: object) -> Message:
+    """A tool message: one result, without our parts, which an echo may hold (`tool_part`)."""
+    read = message_of("tool", _parts(get(raw, "content")), raw=raw)
+    said = Part(kind="tool_response", id=call_id, name=name, text=read.text, raw=raw)
+    return Message(role="tool", parts=(said,), echoed=read.echoed, raw=raw)
 
 
 def _usage(usage: object) -> Usage:
@@ -258,13 +256,13 @@ def _options(body: Mapping[str, Any]) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, suffix in _OPTIONS.items():
         value = body.get(name)
-        if value is not None:
+        if isinstance(value, (int, float, str)):
             found[suffix] = value
     stop = body.get("stop")
-    if stop is not None:
+    if isinstance(stop, (str, list, tuple)):
         found["stop_sequences"] = (stop,) if isinstance(stop, str) else tuple(stop)
     kind = get(body.get("response_format"), "type")
-    if kind is not None:
+    if isinstance(kind, str):
         found["output.type"] = "json" if kind in ("json_object", "json_schema") else kind
     return found
 

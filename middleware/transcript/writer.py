@@ -79,6 +79,11 @@ class TranscriptWriter:
         """True while it holds a descriptor."""
         return self._fd >= 0
 
+    @property
+    def unsynced(self) -> bool:
+        """True while the group's thread has not got to what was appended."""
+        return self._dirty
+
     def append(self, record: Record) -> None:
         """Write one record as one line.
 

@@ -183,7 +183,7 @@ def test_other_keys_of_a_message_and_of_the_body_stay(endpoint: Endpoint, shape:
 
 def test_sentinels_survive_reading_and_writing(endpoint: Endpoint, shape: Shape, sdk: str) -> None:
     types = importlib.import_module(f"{sdk}._types")
-    given = {name: types.NOT_GIVEN for name in ("temperature", "tools", "stop", "stop_sequences", "response_format")}
+    given = dict.fromkeys(("temperature", "tools", "stop", "stop_sequences", "response_format"), types.NOT_GIVEN)
     body = {**given, **body_of(shape, {"role": "user", "content": "hi"}), "top_p": types.omit, "system": types.omit}
     request = endpoint.read(body)
     written = endpoint.write(body, request, {0: BLOCK}, PARTS)

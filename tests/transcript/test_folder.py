@@ -1,0 +1,120 @@
+"""A folder of transcripts: names that cannot leave it, one writer a session, few descriptors."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from middleware import transcript
+from middleware.transcript import TranscriptFolder
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def line(uuid: str, parent: str | None = None) -> dict[str, str | None]:
+    return {"uuid": uuid, "parentUuid": parent, "type": "user"}
+
+
+@pytest.mark.parametrize(
+    ("session", "name"),
+    [
+        ("conversation-42", "conversation-42.jsonl"),
+        ("../../etc/passwd", "%2E.%2F..%2Fetc%2Fpasswd.jsonl"),
+        ("/abs", "%2Fabs.jsonl"),
+        ("..", "%2E..jsonl"),
+        (".hidden", "%2Ehidden.jsonl"),
+        ("a b%ü", "a%20b%25%C3%BC.jsonl"),
+        ("nul\0\n", "nul%00%0A.jsonl"),
+        ("half\ud800", "half%ED%A0%80.jsonl"),
+    ],
+)
+def test_a_session_id_is_percent_encoded(tmp_path: Path, session: str, name: str) -> None:
+    assert TranscriptFolder(tmp_path).path(session) == tmp_path / name
+
+
+@given(st.text(st.characters(), min_size=1, max_size=300))
+def test_no_session_id_leaves_the_folder_or_is_too_long_for_a_file_system(session: str) -> None:
+    path = TranscriptFolder(Path("/t")).path(session)
+    assert path.parent == Path("/t")
+    assert len(path.name.encode()) <= 255
+    assert path.resolve() == path
+
+
+def test_long_ids_with_one_beginning_are_told_apart(tmp_path: Path) -> None:
+    folder = TranscriptFolder(tmp_path)
+    assert folder.path("x" * 5000 + "a") != folder.path("x" * 5000 + "b")
+
+
+def test_an_empty_session_id_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="the session id is empty"):
+        TranscriptFolder(tmp_path).path("")
+
+
+def test_the_qwen_layout_is_the_references(tmp_path: Path) -> None:
+    folder = TranscriptFolder(tmp_path, layout="qwen", cwd="/PROJ", durability="os")
+    assert folder.path("b301") == tmp_path / "-PROJ" / "chats" / "b301.jsonl"
+    folder.writer("b301").append(line("a"))
+    folder.close()
+    assert (tmp_path / "-PROJ" / "chats").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_session_has_one_writer_while_anybody_holds_it(tmp_path: Path) -> None:
+    folder = TranscriptFolder(tmp_path, durability="os", max_open=1)
+    first = folder.writer("a")
+    first.append(line("1"))
+    folder.writer("b").append(line("2"))
+    assert not first.is_open
+    assert folder.writer("a") is first
+    folder.close()
+
+
+def test_100_sessions_keep_64_descriptors_and_lose_nothing(tmp_path: Path) -> None:
+    folder = TranscriptFolder(tmp_path, durability="group")
+    before = open_descriptors()
+    writers = [folder.writer(str(number)) for number in range(100)]
+    for uuid in ("a", "b"):
+        for writer in writers:
+            writer.append(line(uuid, writer.tail))
+    assert sum(writer.is_open for writer in writers) == 64
+    folder.close()
+    assert open_descriptors() == before
+    assert all(len(transcript.walk(transcript.read(writer.path).records)[0]) == 2 for writer in writers)
+
+
+def test_a_file_in_exclusive_use_is_not_closed_to_make_room(tmp_path: Path) -> None:
+    folder = TranscriptFolder(tmp_path, durability="os", max_open=1)
+    first = folder.writer("a")
+    with first.exclusive():
+        folder.writer("b").append(line("1"))
+        assert first.is_open
+    folder.close()
+
+
+def test_a_forgotten_folder_closes_its_files(tmp_path: Path) -> None:
+    before = open_descriptors()
+    folder = TranscriptFolder(tmp_path)
+    folder.writer("a").append(line("1"))
+    del folder
+    gc.collect()
+    assert open_descriptors() == before
+
+
+def test_a_program_that_ends_without_closing_loses_nothing_and_says_nothing(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from middleware.transcript import TranscriptFolder;"
+        "f = TranscriptFolder(Path(sys.argv[1])); f.writer('s').append({'uuid': 'a', 'type': 'user'})"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, str(tmp_path)], capture_output=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert [record["uuid"] for record in transcript.read(tmp_path / "s.jsonl").records] == ["a"]
