@@ -43,6 +43,9 @@ def first_schema(db: Database) -> None:
         "CREATE UNIQUE INDEX IF NOT EXISTS memories_id ON memories (namespace_id, id)",
         "CREATE INDEX IF NOT EXISTS memories_digest ON memories (namespace_id, digest)",
         "CREATE INDEX IF NOT EXISTS memories_created ON memories (namespace_id, created_at)",
+        # Covers every filter but metadata, so that a filtered search reads no texts.
+        """CREATE INDEX IF NOT EXISTS memories_filter
+             ON memories (namespace_id, type, author, created_at, expires_at)""",
         """CREATE INDEX IF NOT EXISTS memories_expiry ON memories (namespace_id, expires_at)
              WHERE expires_at IS NOT NULL""",
         """CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5

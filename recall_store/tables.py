@@ -9,12 +9,14 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from . import rows
 from .base import Change, Record
 from .filters import Filter
 from .text import index_text, match_expression
 from .vector_file import StoredVector, row_checksum
-from .vectors import Source, State
+from .vectors import Keys, Source, State
 
 _WRAP = 1 << 64
 _SIGN = 1 << 63
@@ -209,11 +211,13 @@ def expired_keys(db: sqlite3.Connection, namespace_id: int, now: int) -> list[in
     return [key for (key,) in db.execute(statement, (namespace_id, now))]
 
 
-def allowed_keys(db: sqlite3.Connection, namespace_id: int, chosen: Filter, now: int) -> list[int]:
+def allowed_keys(db: sqlite3.Connection, namespace_id: int, chosen: Filter, now: int) -> Keys:
     """The keys of living memories that a filter keeps."""
     terms, values = rows.condition(chosen, "memories")
-    statement = f"SELECT key FROM memories WHERE {ALIVE}{terms}"  # noqa: S608
-    return [key for (key,) in db.execute(statement, (namespace_id, now, *values))]
+    # One text of all the keys, read by numpy: a Python object a row is what takes the time.
+    statement = f"SELECT group_concat(key) FROM memories WHERE {ALIVE}{terms}"  # noqa: S608
+    joined = db.execute(statement, (namespace_id, now, *values)).fetchone()[0]
+    return np.fromstring(joined or "", dtype=np.int64, sep=",")
 
 
 def lexical(

@@ -17,7 +17,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "hooks_file": "file of hooks, JSON or TOML, in the reference's shape",
     "continuations": "hooks run on tool results and hook continuations too",
     "transcripts": "folder of transcripts, one JSONL file a session, mode 0600",
-    "durability": "when a transcript is synced to disk: os, group (a few times a second) or record (every one)",
+    "durability": "when a transcript is synced to disk: os, group (together, soon) or record (every one)",
     "keep": "how long transcripts are kept (read, and not acted on yet)",
     "store": "URL of the memory store",
     "embedder": "embedder of a new store; an old one keeps its own",

@@ -141,10 +141,10 @@ def get(value: object, name: str) -> Any:
     # `isinstance` against an ABC costs more than the rest of this together, and chunks are many.
     if type(value) is dict:
         return value.get(name)
-    found = getattr(value, name, None)
-    if found is None and isinstance(value, Mapping):
-        return value.get(name)
-    return found
+    try:
+        return getattr(value, name)
+    except AttributeError:
+        return value.get(name) if isinstance(value, Mapping) else None
 
 
 def listed(value: object) -> Any:

@@ -99,10 +99,8 @@ class _ChatChunks:
         self._choices: dict[int, _Choice] = {}
 
     def add(self, chunk: object) -> bool:
-        is_mapping = isinstance(chunk, Mapping)
         said = False
-        choices = chunk.get("choices") if is_mapping else getattr(chunk, "choices", None)  # type: ignore[attr-defined]
-        for choice in choices or ():
+        for choice in get(chunk, "choices") or ():
             index = get(choice, "index") or 0
             state = self._choices.get(index)
             if state is None:
@@ -139,7 +137,7 @@ class _Choice:
         delta = get(choice, "delta")
         self.finish_reason = get(choice, "finish_reason") or self.finish_reason
         text = get(delta, "content")
-        thought = get(delta, "reasoning_content")
+        thought = _unlisted(delta, "reasoning_content")
         calls = get(delta, "tool_calls")
         if text:
             self.texts.append(text)
@@ -214,6 +212,12 @@ def _message(raw: object, names: dict[str, str], *, after_tool: bool = False) ->
         arguments = get(function, "arguments") or get(function, "input") or ""
         parts.append(Part(kind="tool_call", id=call_id, name=name, text=str(arguments), raw=call))
     return message_of(_ROLES.get(role, role), parts, raw=raw, after_tool=after_tool)
+
+
+def _unlisted(value: object, name: str) -> Any:
+    """A field that the SDK's model does not list: asking the model for it would raise, slowly, for every chunk."""
+    extra = value if type(value) is dict else getattr(value, "model_extra", None)
+    return extra.get(name) if extra else None
 
 
 def _parts(content: object) -> list[Part]:

@@ -6,10 +6,8 @@ torn, by a kill or a full disk, is closed with a newline before the next line, a
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
-import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,17 +15,15 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from ..records import Record
+from .files import last_newline, last_uuid, lock_briefly, open_file
 from .flaws import joins_chain
 from .lines import encode_line
-from .reader import parse, records_in_line
+from .reader import parse
 from .syncing import GroupSync
 
 __all__ = ["Durability", "TranscriptWriter"]
 
 Durability: TypeAlias = Literal["os", "group", "record"]
-
-_FIRST_LOOK = 1 << 16
-_OPEN = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
 
 
 class TranscriptWriter:
@@ -148,20 +144,23 @@ class TranscriptWriter:
     def exclusive(self) -> Iterator[None]:
         """Hold the file against other threads and processes, with `tail` behind what these appended meanwhile.
 
-        Advisory: it keeps out writers that ask the same way. What others wrote is still `catch_up`'s to read.
+        Advisory: it keeps out writers that ask the same way, and gives up waiting for one that stands still after
+        a second (the chain may fork then; no bytes are mixed). What others wrote is still `catch_up`'s to read.
         """
         with self.lock:
             while True:
                 self._open(create=True)
-                fcntl.flock(self._fd, fcntl.LOCK_EX)
-                if os.fstat(self._fd).st_nlink:
+                lock_briefly(self._fd)
+                state = os.fstat(self._fd)
+                if state.st_nlink:
                     break
                 self._let_go()
+            if state.st_size < self._read_to:
+                self._start_anew(state.st_size)
+            if state.st_size != self._tail_end:
+                self._tail, self._tail_end = last_uuid(self._fd, state.st_size), state.st_size
             self._holds += 1
             try:
-                size = self._size()
-                if size != self._tail_end:
-                    self._tail, self._tail_end = _last_uuid(self._fd, size), size
                 yield
             finally:
                 self._holds -= 1
@@ -199,19 +198,14 @@ class TranscriptWriter:
                 return
             # A descriptor that came through a fork shares its position and its locks with the parent's.
             self._let_go()
-        if create:
-            _make_folders(self.path.parent)
         try:
-            fd = os.open(self.path, _OPEN | (os.O_CREAT if create else 0), 0o600)
+            fd = open_file(self.path, create=create)
         except FileNotFoundError:
             if create:
                 raise
             self._looked = True
             return
         state = os.fstat(fd)
-        if not stat.S_ISREG(state.st_mode):
-            os.close(fd)
-            raise OSError(errno.EINVAL, "not a regular file", str(self.path))
         self._fd, self._process = fd, os.getpid()
         file = (state.st_dev, state.st_ino)
         if not self._looked:
@@ -229,14 +223,14 @@ class TranscriptWriter:
 
     def _look(self, size: int) -> None:
         """Learn the end and the tail from the file itself."""
-        self._tail = _last_uuid(self._fd, size)
+        self._tail = last_uuid(self._fd, size)
         self._whole = self._ends_with_newline(size)
-        self._read_to = size if self._whole else _last_newline(self._fd, size) + 1
+        self._read_to = size if self._whole else last_newline(self._fd, size) + 1
         self._known_end = self._tail_end = size
 
     def _start_anew(self, size: int) -> None:
         """Begin again with another file, of which nothing was read but its tail."""
-        self._tail = _last_uuid(self._fd, size)
+        self._tail = last_uuid(self._fd, size)
         self._own.clear()
         self._tail_end = size
         self._read_to = self._known_end = 0
@@ -286,41 +280,3 @@ class TranscriptWriter:
             self._sync_error = error
         finally:
             os.close(fd)
-
-
-def _make_folders(folder: Path) -> None:
-    """Make missing folders for their owner only; those that exist keep their mode."""
-    missing = []
-    while not folder.exists():
-        missing.append(folder)
-        folder = folder.parent
-    for path in reversed(missing):
-        path.mkdir(mode=0o700, exist_ok=True)
-
-
-def _last_newline(fd: int, size: int) -> int:
-    """The position of the last newline, -1 for none."""
-    end = size
-    while end:
-        start = max(0, end - _FIRST_LOOK)
-        found = os.pread(fd, end - start, start).rfind(b"\n")
-        if found >= 0:
-            return start + found
-        end = start
-    return -1
-
-
-def _last_uuid(fd: int, size: int) -> str | None:
-    """The uuid of the last record on the chain, read backwards from the end."""
-    length = min(_FIRST_LOOK, size)
-    while length:
-        lines = os.pread(fd, length, size - length).split(b"\n")
-        for line in reversed(lines if length == size else lines[1:]):
-            for record in reversed(records_in_line(line)[0]):
-                if joins_chain(record):
-                    uuid: str = record["uuid"]
-                    return uuid
-        if length == size:
-            return None
-        length = min(length * 8, size)
-    return None

@@ -100,7 +100,7 @@ class SqliteStore(Store):
                 now=now,
                 chosen=chosen if expired or not chosen.any else None,
             )
-            only = None if chosen.any else np.array(tables.allowed_keys(db, found.id, chosen, now), np.int64)
+            only = None if chosen.any else tables.allowed_keys(db, found.id, chosen, now)
             view = self._view(db, found)
             vector = self._unit(embedder, [asked])[0]
             without = np.array(expired, np.int64) if expired else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +16,7 @@ from middleware.transcript import TranscriptFolder
 
 
 def open_descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 def line(uuid: str, parent: str | None = None) -> dict[str, str | None]:

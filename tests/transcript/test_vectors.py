@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,14 +13,17 @@ from tests.vectors import runner, transcripts
 FOLDER = Path(runner.__file__).parent
 
 
-@pytest.mark.parametrize(("file", "listed"), [("hooks_transcripts", "vectors"), ("field_cases", "cases")])
-def test_every_case_about_transcripts_passes(file: str, listed: str) -> None:
-    path = FOLDER / f"{file}.json"
-    ours = {*transcripts.AREAS, *transcripts.KINDS}
-    cases = json.loads(path.read_text(encoding="utf-8"))[listed]
-    mine = [case for case in cases if case.get("kind", case["area"]) in ours]
-    ids = {case["id"] for case in mine}
-    areas = frozenset(case["area"] for case in mine)
-    results = [result for result in runner.run_file(path, areas=areas) if result.id in ids]
-    assert len(results) > 40
-    assert [(result.id, result.failures) for result in results if result.failures] == []
+def cases(name: str, listed: str, key: str, known: dict[str, Any]) -> list[Any]:
+    document = json.loads((FOLDER / name).read_text(encoding="utf-8"))
+    return [pytest.param(case, id=case["id"]) for case in document[listed] if case[key] in known]
+
+
+@pytest.mark.parametrize("vector", cases("hooks_transcripts.json", "vectors", "area", transcripts.AREAS))
+def test_a_vector_passes(vector: dict[str, Any]) -> None:
+    assert runner.differences(vector["expect"], transcripts.AREAS[vector["area"]](vector["input"])) == []
+
+
+@pytest.mark.parametrize("case", cases("field_cases.json", "cases", "kind", transcripts.KINDS))
+def test_a_field_case_meets_its_expectations(case: dict[str, Any]) -> None:
+    observed = transcripts.KINDS[case["kind"]](runner.expand(case["input"]))
+    assert runner.met(case["expect"], observed) == []

@@ -206,6 +206,14 @@ def test_exclusively_held_the_tail_is_behind_what_others_wrote(writer: Transcrip
     assert [record["uuid"] for record in branch] == ["a", "b", "c"]
 
 
+def test_a_process_that_stands_still_with_the_lock_does_not_stop_a_turn(writer: TranscriptWriter) -> None:
+    other = TranscriptWriter(writer.path, durability="os")
+    with other.exclusive(), writer.exclusive():
+        writer.append(make_record("a", writer.tail))
+    other.close()
+    assert uuids(writer) == ["a"]
+
+
 def test_an_erased_file_is_begun_anew_and_a_shortened_one_read_anew(writer: TranscriptWriter) -> None:
     writer.append(make_record("a", None))
     writer.append(make_record("b", "a"))

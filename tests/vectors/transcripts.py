@@ -93,7 +93,7 @@ def record_projection(case: Mapping[str, Any]) -> dict[str, Any]:
     rows = resume.display([record])
     history = resume.replay([record])
     return {
-        "display": rows[0].text if rows else None,
+        "display": rows[0].text if rows else "",
         "model_parts_replayed_verbatim": [entry["parts"] for entry in history] == [record["message"]["parts"]],
         "no_crash": True,
     }
@@ -116,6 +116,8 @@ def _screen(branch: list[records.Record]) -> dict[str, Any]:
         "no_duplicate_turn": len({row.uuid for row in by_type["user"]}) == len(by_type["user"]),
         "display_printable_as_utf8": _encodable("\n".join(encoded)),
         "model_request_encodable": _encodable(json.dumps(history, ensure_ascii=False)),
+        "first_prompt": first,
+        "title": first,
         "every_consumer_of_user_text": {"must_contain": _Somewhere(consumers), "must_not_contain": _Nowhere(consumers)},
         "order": "chain, not clock" if _follows_parents(branch) else "clock",
         "no_crash": True,
@@ -179,42 +181,73 @@ def append_after(case: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def record_user_message(case: Mapping[str, Any]) -> dict[str, Any]:
+def _written(case: Mapping[str, Any]) -> tuple[injection.Block, bytes, records.Record]:
+    """What our code writes for these parts and this context: the block, the file, and the record read back."""
     parts = tuple(
         Part(kind="text", text=part["text"], raw=part) if "text" in part else Part(kind="media", raw=part)
         for part in case["user_parts"]
     )
     message = Message(role="user", parts=parts)
     block = injection.block_of(case.get("additionalContext"))
-    written = records.user_record(
+    display_text = case.get("submitted_prompt") or message.text
+    record = records.user_record(
         stamp=_STAMP,
         parts=records.record_parts(message, block),
-        payload=records.display_payload(case.get("submitted_prompt") or message.text, block),
+        payload=records.display_payload(display_text, block),
     )
     with tempfile.TemporaryDirectory() as name:
         folder = transcript.TranscriptFolder(Path(name), durability="os")
-        folder.writer("s-1").append(written)
+        folder.writer("s-1").append(record)
         folder.close()
-        (record,) = transcript.read(folder.path("s-1")).records
-    payload = record.get("systemPayload")
-    stored = record["message"]["parts"]
-    last = stored[-1].get("text", "") if stored else ""
-    ours = injection.is_tagged(last) and len(stored) > 1
-    body = last.removeprefix(f"<{injection.HOOK_TAG}>\n").removesuffix(f"\n</{injection.HOOK_TAG}>") if ours else None
+        (read,) = transcript.read(folder.path("s-1")).records
+        return block, folder.path("s-1").read_bytes(), read
+
+
+def record_user_message(case: Mapping[str, Any]) -> dict[str, Any]:
+    block, _, record = _written(case)
+    payload, stored = record.get("systemPayload") or {}, record["message"]["parts"]
     rows = resume.display([record])
+    first = stored[0] if stored else {}
     return {
-        "first_part_verbatim": stored[0] == case["user_parts"][0],
-        "user_parts_verbatim": stored[: len(case["user_parts"])] == case["user_parts"],
-        "displayText": payload["displayText"] if payload else None,
-        "hookContext": payload["hookContext"] if payload else None,
-        "systemPayload_absent": "systemPayload" not in record,
-        "hookContext_equals_body": payload is not None and payload["hookContext"] == body,
+        "first_part_verbatim": first == case["user_parts"][0],
+        "first_part": first.get("text", first),
         "parts": stored,
         "parts_count": len(stored),
-        "last_part": last,
-        "last_part_is_tagged": ours,
-        "display": rows[0].text if rows else None,
+        "displayText": payload.get("displayText"),
+        "hookContext": payload.get("hookContext"),
+        "systemPayload_absent": "systemPayload" not in record,
+        "display": rows[0].text if rows else "",
+        "blocks_per_user_record": len(block.texts),
         "no_crash": True,
+    }
+
+
+def escape_injection(case: Mapping[str, Any]) -> dict[str, Any]:
+    block, line, record = _written(case)
+    stored = record["message"]["parts"]
+    last = stored[-1].get("text", "")
+    opening = f"<{injection.HOOK_TAG}>"
+    closed = last.endswith(f"</{injection.HOOK_TAG}>")
+    note = "[context cut by firsthand: " in last
+    return {
+        "parts_count": len(stored),
+        "first_part": stored[0].get("text", stored[0]),
+        "last_part": last,
+        "last_part_starts_with": opening if last.startswith(opening) else last[: len(opening)],
+        "last_part_ends_with": f"</{injection.HOOK_TAG}>" if closed else last[-len(opening) :],
+        "literal_tag_count_in_last_part": last.count(opening),
+        "no_empty_text_part": all(part.get("text") != "" for part in stored),
+        "written_line_is_valid_utf8": line.decode() != "",
+        "reload_ok": transcript.parse(line).flaws == () and injection.is_tagged(last) == bool(block.hook),
+        "model_request_encodable": _encodable(json.dumps(resume.replay([record]), ensure_ascii=False)),
+        "no_crash": True,
+        "if_truncated": {
+            "marker_visible_to_model": note == block.truncated,
+            "diagnostic_emitted": block.truncated,
+            "tag_still_closed": closed,
+            "no_split_surrogate": _encodable(last),
+            "valid_utf8": _encodable(last),
+        },
     }
 
 
@@ -234,4 +267,5 @@ KINDS = {
     "append_after_torn_tail": append_after,
     "append_after_complete_tail_without_newline": append_after,
     "record_user_message": record_user_message,
+    "escape_injection": escape_injection,
 }

@@ -1,0 +1,71 @@
+"""The README's quickstart works as it is written."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from middleware.cli.demo_model import answer
+
+from .conftest import ROOT
+from .loopback import LoopbackModel
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+def test_the_quickstart_runs_and_the_model_gets_the_tagged_part(place: Path) -> None:
+    (place / "quickstart.py").write_text(BLOCKS[0], encoding="utf-8")
+    with LoopbackModel(answer) as server:
+        result = subprocess.run(
+            [sys.executable, "-W", "error", "quickstart.py"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            cwd=place,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k"},
+            check=False,
+        )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == "your hook says: CI run 4812: red, test_upload failed.\n"
+    assert server.bodies[0]["messages"] == [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "why is CI red?"},
+                {
+                    "type": "text",
+                    "text": "<qwen:user-prompt-submit-context>\nCI run 4812: red, test_upload failed\n"
+                    "</qwen:user-prompt-submit-context>",
+                },
+            ],
+        }
+    ]
+    [transcript] = (place / "transcripts").iterdir()
+    assert '"displayText":"why is CI red?"' in transcript.read_text(encoding="utf-8").replace('": "', '":"')
+
+
+def test_the_second_block_runs(place: Path) -> None:
+    code = BLOCKS[1]
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "ANTHROPIC_API_KEY": "k"},
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_its_picture_is_there() -> None:
+    assert (ROOT / "docs" / "demo.svg").is_file()
+
+
+def test_its_commands_are_the_command_lines() -> None:
+    said = re.findall(r"^\| `firsthand (\w+(?: (?:show|add|search))?)[ `]", README, re.MULTILINE)
+    assert said == ["init", "demo", "transcript show", "recall add", "recall search", "settings"]

@@ -1,0 +1,134 @@
+"""`firsthand transcript show`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Run
+
+CONTEXT = "<qwen:user-prompt-submit-context>\nbranch: main\n</qwen:user-prompt-submit-context>"
+
+
+def record(uuid: str, parent: str | None, kind: str, parts: list[Any], **more: Any) -> dict[str, Any]:
+    role = "model" if kind == "assistant" else "user"
+    message = {"role": role, "parts": parts}
+    return {"uuid": uuid, "parentUuid": parent, "sessionId": "s", "type": kind, "message": message, **more}
+
+
+RECORDS = [
+    record(
+        "a",
+        None,
+        "user",
+        [{"text": "why is CI red?"}, {"text": CONTEXT}],
+        systemPayload={"displayText": "why is CI red?", "hookContext": "branch: main"},
+    ),
+    record("b", "a", "assistant", [{"functionCall": {"id": "1", "name": "run", "args": {"test": "t"}}}]),
+    record(
+        "c",
+        "b",
+        "tool_result",
+        [{"functionResponse": {"id": "1", "name": "run", "response": {"output": "failed"}}}, {"text": CONTEXT}],
+    ),
+    record("d", "c", "assistant", [{"text": "It failed\nagain."}]),
+]
+
+
+@pytest.fixture
+def file(place: Path) -> Path:
+    file = place / "s.jsonl"
+    file.write_text("".join(json.dumps(item) + "\n" for item in RECORDS))
+    return file
+
+
+def test_it_shows_what_was_typed_and_nothing_that_was_injected(run: Run, file: Path) -> None:
+    result = run("transcript", "show", "s.jsonl")
+    assert result.exit_code == 0
+    assert result.stdout == '\n> why is CI red?\n* run {"test": "t"}\n  = failed\n  It failed\n  again.\n'
+
+
+def test_raw_shows_the_tagged_parts_where_they_were_sent(run: Run, file: Path) -> None:
+    added = "  | <qwen:user-prompt-submit-context>\n  | branch: main\n  | </qwen:user-prompt-submit-context>\n"
+    assert run("transcript", "show", "--raw", "s.jsonl").stdout == (
+        f'\n> why is CI red?\n{added}* run {{"test": "t"}}\n  = failed\n{added}  It failed\n  again.\n'
+    )
+
+
+def test_json_lists_the_rows(run: Run, file: Path) -> None:
+    rows = json.loads(run("transcript", "show", "--json", "s.jsonl").stdout)
+    assert [(row["type"], row["text"], row["uuid"]) for row in rows] == [
+        ("user", "why is CI red?", "a"),
+        ("tool_call", '{"test": "t"}', "b"),
+        ("tool_result", "failed", "c"),
+        ("assistant", "It failed\nagain.", "d"),
+    ]
+    assert list(rows[0]) == ["type", "text", "uuid", "sent_to_model", "name", "call_id", "subtype"]
+
+
+def test_raw_json_lists_what_was_injected(run: Run, file: Path) -> None:
+    rows = json.loads(run("transcript", "show", "--json", "--raw", "s.jsonl").stdout)
+    assert [row["injected"] for row in rows] == [[CONTEXT], [], [CONTEXT], []]
+
+
+def test_a_torn_line_is_a_warning_and_the_rest_is_shown(run: Run, file: Path) -> None:
+    with file.open("a") as out:
+        out.write('{"uuid": "e", "type": "us')
+    result = run("transcript", "show", "s.jsonl")
+    assert result.exit_code == 0
+    assert "again." in result.stdout
+    assert result.stderr == ("s.jsonl:5: invalid_record: the line is torn, glued or no JSON; 0 records recovered\n")
+
+
+@pytest.mark.parametrize(
+    "text", ["root:x:0:0\nmore\n", '{"name": "x"}\n', '{\n "a": {"b": 1}\n}\n', "[1, 2]\n", "\x00\x01\x02"]
+)
+def test_a_file_that_is_no_transcript_is_one_line_and_exit_1(run: Run, place: Path, text: str) -> None:
+    (place / "x.jsonl").write_text(text)
+    result = run("transcript", "show", "x.jsonl")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("firsthand: x.jsonl is not a transcript: no line of it is a")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_file_that_is_not_there_is_one_line(run: Run) -> None:
+    result = run("transcript", "show", "nowhere.jsonl")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "firsthand: nowhere.jsonl: No such file or directory; check the path and its permissions\n"
+    )
+
+
+def test_a_folder_is_one_line(run: Run, place: Path) -> None:
+    result = run("transcript", "show", str(place))
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "is a folder, not a transcript" in result.stderr
+
+
+def test_two_sessions_in_one_file_are_refused_by_name(run: Run, place: Path) -> None:
+    other = {**RECORDS[1], "sessionId": "t"}
+    (place / "x.jsonl").write_text(f"{json.dumps(RECORDS[0])}\n{json.dumps(other)}\n")
+    result = run("transcript", "show", "x.jsonl")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("firsthand: x.jsonl: one transcript holds records of the sessions s and t")
+
+
+def test_an_empty_file_shows_nothing_and_says_so(run: Run, place: Path) -> None:
+    (place / "x.jsonl").write_text("")
+    result = run("transcript", "show", "x.jsonl")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "x.jsonl: holds no conversation yet\n")
+
+
+def test_terminal_escapes_in_a_transcript_are_not_obeyed(run: Run, place: Path) -> None:
+    evil = record("a", None, "user", [{"text": "hi \x1b]0;owned\x07 [red]x[/red] \x9b31m"}])
+    (place / "x.jsonl").write_text(json.dumps(evil) + "\n")
+    out = run("transcript", "show", "x.jsonl").stdout
+    assert out == "\n> hi \ufffd]0;owned\ufffd [red]x[/red] \ufffd31m\n"
+
+
+def test_long_lines_are_not_broken(run: Run, place: Path) -> None:
+    (place / "x.jsonl").write_text(json.dumps(record("a", None, "user", [{"text": "word " * 100 + "end"}])) + "\n")
+    assert run("transcript", "show", "x.jsonl").stdout == "\n> " + "word " * 100 + "end\n"
