@@ -156,6 +156,8 @@ class Middleware:
     def flush(self, timeout: float = 5.0) -> None:
         """Write out what telemetry and transcripts hold, within `timeout` seconds."""
         telemetry.flush(timeout)
+        if self._folder is not None:
+            self._folder.flush()
 
     def close(self) -> None:
         """Flush, and close the store and the transcripts. Wrapped clients go on without them."""

@@ -199,6 +199,16 @@ def page(
     return [rows.from_row(row) for row in db.execute(statement, (namespace_id, now, *values, bound, max(offset, 0)))]
 
 
+def known_vector(db: sqlite3.Connection, namespace_id: int, said: bytes) -> bytes | None:
+    """The vector of a memory that says the same, or None."""
+    row = db.execute(
+        "SELECT vector FROM vectors WHERE key ="
+        " (SELECT key FROM memories WHERE namespace_id = ? AND digest = ? LIMIT 1)",
+        (namespace_id, said),
+    ).fetchone()
+    return None if row is None else bytes(row[0])
+
+
 def expired_with_id(db: sqlite3.Connection, namespace_id: int, id: str, now: int) -> list[int]:
     """The key of the memory with this id, if its time has come."""
     statement = "SELECT key FROM memories WHERE namespace_id = ? AND id = ? AND expires_at <= ?"

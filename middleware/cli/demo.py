@@ -73,6 +73,9 @@ def demo(as_json: bool, svg: Path | None, base_url: str | None, model: str | Non
         raise click.UsageError("--base-url needs --model NAME")
     if real and not os.environ.get("OPENAI_API_KEY"):
         raise click.UsageError("a real server needs a key: set OPENAI_API_KEY (any word, if the server wants none)")
+    for name in [name for name in os.environ if name.startswith("OTEL_")]:
+        # A switched-off SDK or an attribute limit of this machine would leave holes in what is shown.
+        del os.environ[name]
     folder = Path(tempfile.mkdtemp(prefix="firsthand-demo-"))
     trail = Trail()
     from .demo_model import MODEL

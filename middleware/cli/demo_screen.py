@@ -18,6 +18,8 @@ from .screen import safe
 __all__ = ["picture", "render"]
 
 _WIDEST = 160
+_NARROW = 70
+"""Columns under which the two sides stand one above the other."""
 _TYPED = "bold green"
 """The style of what the person wrote, wherever it turns up."""
 _COLOURS = {HOOK_TAG: "magenta", MEMORY_TAG: "cyan"}
@@ -32,7 +34,7 @@ def render(turns: Sequence[Turn], trail: Trail, transcript: str, out: Console) -
         out.print(Rule(f"turn {number}", style="dim", align="left"), width=width)
         out.print(_labelled("typed", safe(turn.typed, _TYPED)), width=width)
         for send in turn.sends:
-            out.print(_send(turn, send, first=send is turn.sends[0]), width=width)
+            out.print(_send(turn, send, first=send is turn.sends[0], narrow=width < _NARROW), width=width)
         out.print(_labelled("answered", safe(turn.answer)), width=width)
     out.print()
     out.print(_verdict(turns, trail), width=width)
@@ -56,11 +58,14 @@ def _legend() -> Text:
     )
 
 
-def _send(turn: Turn, send: Send, *, first: bool) -> RenderableType:
-    sides = Table.grid(expand=True)
-    sides.add_column(ratio=1)
-    sides.add_column(ratio=1)
-    sides.add_row(_received(send, first), _remembered(turn, send, first))
+def _send(turn: Turn, send: Send, *, first: bool, narrow: bool) -> RenderableType:
+    sides: RenderableType = Group(_received(send, first), _remembered(turn, send, first))
+    if not narrow:
+        beside = Table.grid(expand=True)
+        beside.add_column(ratio=1)
+        beside.add_column(ratio=1)
+        beside.add_row(_received(send, first), _remembered(turn, send, first))
+        sides = beside
     origin = _labelled("origin", Text.assemble(safe(send.origin), ("   trace  ", "dim"), safe(send.trace_id or "none")))
     if first:
         return Group(origin, sides)

@@ -14,7 +14,7 @@ from .failures import Command
 __all__ = ["MEANINGS", "settings"]
 
 MEANINGS: Final[Mapping[str, str]] = {
-    "hooks_file": "file of hooks, JSON or TOML, in the reference's shape",
+    "hooks_file": "file of hooks: JSON in the shape of qwen-code's settings, or the same in TOML",
     "continuations": "hooks run on tool results and hook continuations too",
     "transcripts": "folder of transcripts, one JSONL file a session, mode 0600",
     "durability": "when a transcript is synced to disk: os, group (together, soon) or record (every one)",

@@ -93,9 +93,10 @@ def _additions(shown: list[Shown], records: Mapping[str, Mapping[str, Any]]) -> 
     from ..injection import kept_parts
     from ..records import ASSISTANT, part_text, parts_of
 
-    for row, following in zip(shown, [*shown[1:], None], strict=True):
+    for at, row in enumerate(shown):
         record = records.get(row.uuid)
-        if record is None or record.get("type") == ASSISTANT or (following and following.uuid == row.uuid):
+        followed = any(following.uuid == row.uuid for following in shown[at + 1 : at + 2])
+        if record is None or record.get("type") == ASSISTANT or followed:
             yield []
             continue
         texts = [part_text(part) for part in parts_of(record)]

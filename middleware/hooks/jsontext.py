@@ -16,8 +16,8 @@ from ..parts import clean
 
 __all__ = ["decode", "encode", "objects_on_lines"]
 
-_SCAN_BUDGET = 4 * 1024 * 1024
-_TOO_DEEP_COST = 64 * 1024
+_SCAN_BUDGET = 64 * 1024 * 1024
+_TOO_DEEP_COST = 1024 * 1024
 _LINE_BRACE = re.compile(r"^\{", re.MULTILINE)
 _raw_decode = json.JSONDecoder().raw_decode
 
@@ -49,7 +49,7 @@ def decode(text: str) -> object:
 def objects_on_lines(text: str) -> Iterator[dict[str, object]]:
     """The complete JSON objects whose `{` begins a line and whose `}` ends one, first to last, none inside another.
 
-    Reading stops when broken candidates have cost some four million characters, so that no output can hold a turn.
+    Reading stops when broken candidates have cost a budget of characters, so that no output can hold a turn.
     """
     budget = _SCAN_BUDGET
     match = _LINE_BRACE.search(text)
@@ -58,7 +58,8 @@ def objects_on_lines(text: str) -> Iterator[dict[str, object]]:
         try:
             value, stop = _raw_decode(text, start)
         except json.JSONDecodeError as error:
-            budget -= max(1, error.pos - start)
+            # The error counts the lines from the start of the text, so a late failure costs more than an early one.
+            budget -= error.pos
         except (ValueError, RecursionError):
             budget -= _TOO_DEEP_COST
         else:

@@ -134,7 +134,8 @@ class _Anthropic:
     _endpoints: Final[Mapping[str, Endpoint]] = {"/v1/messages": _Messages()}
 
     def accepts(self, client: object) -> bool:
-        return callable(getattr(client, "post", None)) and hasattr(client, "messages")
+        # The class is asked, not the client: a look at its resource would leave it in the caller's object.
+        return callable(getattr(client, "post", None)) and hasattr(type(client), "messages")
 
     def is_async(self, client: object) -> bool:
         return any(base.__name__ == "AsyncAPIClient" for base in type(client).__mro__)

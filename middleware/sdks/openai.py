@@ -166,7 +166,8 @@ class _OpenAI:
     _endpoints: Final[Mapping[str, Endpoint]] = {"/chat/completions": _Chat()}
 
     def accepts(self, client: object) -> bool:
-        return callable(getattr(client, "post", None)) and hasattr(client, "chat")
+        # The class is asked, not the client: a look at its resource would leave it in the caller's object.
+        return callable(getattr(client, "post", None)) and hasattr(type(client), "chat")
 
     def is_async(self, client: object) -> bool:
         return any(base.__name__ == "AsyncAPIClient" for base in type(client).__mro__)

@@ -39,7 +39,7 @@ class TranscriptFolder:
         cwd: str | Path | None = None,
         max_open: int = 64,
     ) -> None:
-        self.folder = Path(folder)
+        self.folder = Path(folder).absolute()
         self._durability = durability
         self._place = self.folder
         if layout == "qwen":
@@ -73,7 +73,7 @@ class TranscriptFolder:
         with self._lock:
             writer = self._writers.get(session_id)
             if writer is None:
-                # Not `self._admit`: a writer must not keep its folder from being collected, hence closed.
+                # Not `self.admit`: a writer must not keep its folder from being collected, hence closed.
                 folder = weakref.ref(self)
                 writer = TranscriptWriter(
                     self.path(session_id),
@@ -86,10 +86,20 @@ class TranscriptFolder:
                 self._open.move_to_end(id(writer))
             return writer
 
+    def flush(self) -> None:
+        """Have on disk what was appended, unless durability is `os`; waits for the disk."""
+        with self._lock:
+            writers = list(self._open.values())
+        for writer in writers:
+            writer.sync()
+
     def close(self) -> None:
         """Sync and close every file; writers that are used again open theirs again."""
         with self._lock:
-            _close_all(self._open, self._sync)
+            writers = OrderedDict(self._open)
+            self._open.clear()
+        # Outside the lock, which a writer that is just opening its file waits for.
+        _close_all(writers, self._sync)
 
     def admit(self, writer: TranscriptWriter) -> None:
         """Count a writer that has just opened its file, and let the longest unused ones go."""

@@ -84,14 +84,12 @@ class TranscriptWriter:
         """Write one record as one line.
 
         Raises OSError when it could not be written whole (then `tail` stays, and the next append starts on a line
-        of its own) or when an earlier one could not be synced; TypeError for a record that JSON cannot hold.
+        of its own) or, after it was written, when an earlier one could not be synced; TypeError for a record that
+        JSON cannot hold.
         """
         line = encode_line(record)
         with self.lock:
             self._open(create=True)
-            if self._sync_error is not None:
-                error, self._sync_error = self._sync_error, None
-                raise error
             size = self._size()
             alone = size == self._known_end
             if not (self._whole if alone else self._ends_with_newline(size)):
@@ -107,6 +105,9 @@ class TranscriptWriter:
             if isinstance(uuid, str) and joins_chain(record):
                 self._tail = uuid
             self._persist()
+            if self._sync_error is not None:
+                error, self._sync_error = self._sync_error, None
+                raise error
 
     def grew(self) -> bool:
         """True when somebody else wrote to the file, or replaced it, since our last look at it."""
@@ -167,15 +168,20 @@ class TranscriptWriter:
                 if self.is_open and not self._holds:
                     fcntl.flock(self._fd, fcntl.LOCK_UN)
 
+    def sync(self) -> None:
+        """Have on disk what was appended, unless durability is `os`; waits for the disk."""
+        with self.lock:
+            if self.is_open and self._dirty and self._durability != "os":
+                self._dirty = False
+                os.fsync(self._fd)
+
     def close(self) -> None:
         """Sync what is not on disk yet (unless durability is `os`) and let go of the descriptor."""
         with self.lock:
-            if self.is_open:
-                try:
-                    if self._dirty and self._durability != "os":
-                        os.fsync(self._fd)
-                finally:
-                    self._let_go()
+            try:
+                self.sync()
+            finally:
+                self._let_go()
 
     def release(self) -> bool:
         """Let go of the descriptor without waiting for a disk; False when it is in use by another thread."""

@@ -90,6 +90,7 @@ class SqliteStore(Store):
             if found is None or not found.state.live:
                 return []
             embedder = self._check_embedder(found.embedder)
+            top_k = min(top_k, found.state.live)
             now = _now()
             expired = tables.expired_keys(db, found.id, now)
             hits = tables.lexical(
@@ -240,6 +241,7 @@ class SqliteStore(Store):
         self, db: Connection, namespace_id: int, record: Record, digest: bytes, vectors: dict[bytes, bytes]
     ) -> Record:
         now = _now()
+        vector = vectors.get(digest) or tables.known_vector(db, namespace_id, digest)
         old: tuple[int, Record] | None = None
         if record.id is None:
             same = tables.by_digest(db, namespace_id, digest, now)
@@ -254,7 +256,6 @@ class SqliteStore(Store):
             if rows.to_row(filled) == rows.to_row(old[1]):
                 return old[1]
             tables.remove(db, namespace_id, [old[0]])
-        vector = vectors.get(digest)
         if vector is None:
             # Another process deleted the equal memory since we looked.
             vector = self._unit(self._embedder_now(), [rows.embedding_text(record)])[0].tobytes()
@@ -267,11 +268,10 @@ class SqliteStore(Store):
         with self._connections.reading() as db:
             self._check_embedder(tables.meta(db, "embedder"))
             found = tables.find_namespace(db, namespace)
-            now = _now()
             new = {
                 digest: rows.embedding_text(record)
                 for record, digest in zip(records, said, strict=True)
-                if record.id is not None or found is None or tables.by_digest(db, found.id, digest, now) is None
+                if found is None or tables.known_vector(db, found.id, digest) is None
             }
         texts = list(new.values())
         vectors: list[bytes] = []

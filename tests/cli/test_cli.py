@@ -64,7 +64,7 @@ def test_a_reader_that_goes_away_is_no_error(place: Path) -> None:
 
 
 def test_a_full_disk_is_one_line(place: Path) -> None:
-    with open("/dev/full", "w") as full:
+    with Path("/dev/full").open("w") as full:
         result = subprocess.run(
             [sys.executable, "-m", "middleware", "settings"],
             stdout=full,

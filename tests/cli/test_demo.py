@@ -36,7 +36,13 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         text=True,
         check=False,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder), "http_proxy": "http://127.0.0.1:9"},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "TMPDIR": str(folder),
+            "OTEL_SDK_DISABLED": "true",
+            "http_proxy": "http://127.0.0.1:9",
+        },
     )
     assert (result.returncode, result.stderr) == (0, "")
     document: dict[str, Any] = json.loads(result.stdout)
@@ -146,3 +152,8 @@ def test_the_picture_fetches_nothing(spawn: Spawn, place: Path) -> None:
     svg = (place / "demo.svg").read_text()
     assert svg.startswith("<svg ")
     assert "url(http" not in svg
+
+
+def test_its_sides_are_stacked_on_a_narrow_screen(spawn: Spawn) -> None:
+    result = spawn("demo", COLUMNS="50")
+    assert "│ recall asked why is CI red?                    │\n" in result.stdout

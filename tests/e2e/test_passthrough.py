@@ -13,7 +13,7 @@ import pytest
 from middleware import HookBlocked, Middleware, Settings
 from middleware.testing import Answer, Captured, Failure, LocalModel, ToolCall, capture
 
-from .conftest import TAGGED
+from .conftest import TAGGED, closed
 from .spellings import MESSAGES, body, create, resource
 
 CLASSES: dict[str, type] = {
@@ -47,10 +47,10 @@ def test_the_callers_own_client_is_untouched(captured: Captured, app: Middleware
         before = {name: id(value) for name, value in vars(client).items()}
         wrapped = app.wrap(client)
         create(sdk, wrapped)
-        create(sdk, client)
         assert type(client) is CLASSES[sdk]
-        assert {name: id(value) for name, value in vars(client).items() if name in before} == before
+        assert {name: id(value) for name, value in vars(client).items()} == before
         assert wrapped._client is client._client
+        create(sdk, client)
     assert captured.requests[1]["messages"] == MESSAGES
     assert len(captured.spans_named("chat")) == 1
 
@@ -67,7 +67,12 @@ def test_the_callers_messages_are_untouched(captured: Captured, app: Middleware,
 def test_other_paths_of_openai_pass_through_untouched(app: Middleware, captured: Captured) -> None:
     vector = {"object": "embedding", "index": 0, "embedding": [0.5]}
     answers = {
-        "/embeddings": {"object": "list", "data": [vector], "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}},
+        "/embeddings": {
+            "object": "list",
+            "data": [vector],
+            "model": "m",
+            "usage": {"prompt_tokens": 1, "total_tokens": 1},
+        },
         "/models": {"object": "list", "data": []},
         "/moderations": {"id": "x", "model": "m", "results": []},
     }
@@ -97,22 +102,20 @@ def test_other_paths_of_anthropic_pass_through_untouched(app: Middleware, captur
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("status", [400, 401, 404, 422, 429, 500, 503])
 def test_an_error_of_the_server_is_the_sdks_own(app: Middleware, kind: str, status: int) -> None:
-    caught = []
+    said = []
+    sdk = kind.removeprefix("async_")
     for wrapping in (False, True):
         client = getattr(LocalModel(default=Failure(status=status, message="no, sorry")), kind)()
         called = app.wrap(client) if wrapping else client
-        sdk = kind.removeprefix("async_")
-        with pytest.raises(Exception) as error:
+        with pytest.raises(Exception) as caught:
             made = resource(sdk, called).create(**body(sdk))
             if kind.startswith("async"):
                 asyncio.run(made)
-        caught.append((type(error.value), str(error.value), getattr(error.value, "status_code", None), error.value.args))
-        assert error.value.__cause__ is None
-        closed = client.close()
-        if closed is not None:
-            asyncio.run(closed)
-    assert caught[0] == caught[1]
-    assert caught[1][2] == status
+        error: Any = caught.value
+        assert (error.status_code, error.__cause__) == (status, None)
+        said.append((type(error), str(error), error.args, error.body))
+        closed(client)
+    assert said[0] == said[1]
 
 
 @pytest.mark.parametrize("sdk", SDKS)
@@ -142,9 +145,7 @@ def test_a_blocked_prompt_raises_and_is_not_sent(kind: str) -> None:
         assert captured.spans_named("chat") == []
         (turn,) = captured.spans_named("firsthand.turn")
         assert turn.attributes is not None and turn.attributes["firsthand.turn.outcome"] == "blocked"
-        closed = client.close()
-        if closed is not None:
-            asyncio.run(closed)
+        closed(client)
 
 
 @pytest.mark.parametrize("sdk", SDKS)

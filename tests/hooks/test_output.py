@@ -206,6 +206,17 @@ def test_a_timeout_names_its_seconds_and_refuses_only_when_closed() -> None:
     }
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "line",
+    ["{\n", '{"a":\n', "\x9d", "\x1b]", "\x1b[1", '{"reason":"x"} y\n', '{"a":[' + "1," * 20_000 + "\n"],
+    ids=["braces", "nested", "unended c1", "unended osc", "unended csi", "tails", "wide"],
+)
+def test_a_megabyte_that_is_made_to_be_slow_is_read_in_seconds(line: str) -> None:
+    data = (line * (1024 * 1024 // len(line))).encode()
+    assert isinstance(said(data), HookResult)
+
+
 BYTES = st.one_of(
     st.binary(max_size=300),
     st.text(max_size=100).map(lambda text: text.encode("utf-8", "surrogatepass")),

@@ -23,6 +23,17 @@ class LetterEmbedder(Embedder):
         return np.array([[text.lower().count(chr(97 + i)) for i in range(26)] for text in texts], dtype=np.float32)
 
 
+class CountingEmbedder(LetterEmbedder):
+    """Keeps the texts it was given."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.texts.extend(texts)
+        return super().embed(texts)
+
+
 class BrokenEmbedder(Embedder):
     """NaN, zeros or infinity for texts that begin with these words."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,34 @@ def test_a_file_in_exclusive_use_is_not_closed_to_make_room(tmp_path: Path) -> N
         folder.writer("b").append(line("1"))
         assert first.is_open
     folder.close()
+
+
+def test_closing_and_making_room_while_threads_write_blocks_nobody_and_loses_nothing(tmp_path: Path) -> None:
+    folder = TranscriptFolder(tmp_path, durability="group", max_open=2)
+
+    def turns(name: str) -> None:
+        for number in range(60):
+            writer = folder.writer(f"{name}{number % 5}")
+            with writer.lock:
+                writer.append(line(f"{name}{number}", writer.tail))
+
+    threads = [threading.Thread(target=turns, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        folder.close()
+        folder.flush()
+    folder.close()
+    read = [transcript.walk(transcript.read(path).records) for path in tmp_path.iterdir()]
+    assert [len(branch) for branch, _ in read] == [12] * 15
+    assert [flaws for _, flaws in read] == [[]] * 15
+
+
+def test_a_relative_folder_stays_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = TranscriptFolder(Path("transcripts"), durability="os")
+    monkeypatch.chdir("/")
+    assert folder.path("s") == tmp_path / "transcripts" / "s.jsonl"
 
 
 def test_a_forgotten_folder_closes_its_files(tmp_path: Path) -> None:

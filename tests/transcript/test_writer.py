@@ -276,6 +276,15 @@ def test_group_durability_syncs_soon_and_a_record_is_readable_at_once(tmp_path: 
     assert not [thread for thread in threading.enumerate() if thread.name == "firsthand-transcript-sync"]
 
 
+def test_a_flush_syncs_what_the_group_has_not_got_to(tmp_path: Path) -> None:
+    folder = TranscriptFolder(tmp_path, durability="group")
+    writer = folder.writer("s")
+    writer.append(make_record("a", None))
+    folder.flush()
+    assert not writer.unsynced
+    folder.close()
+
+
 def test_record_durability_leaves_nothing_unsynced(tmp_path: Path) -> None:
     folder = TranscriptFolder(tmp_path, durability="record")
     folder.writer("s").append(make_record("a", None))

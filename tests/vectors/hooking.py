@@ -291,15 +291,11 @@ def _observed(turn: Sent, prompt: str, result: HookResult) -> dict[str, Any]:
         "default_reason_supplied": reason == NO_REASON,
         "prompt_text_recoverable": blocked is not None and blocked.prompt == prompt,
         "diagnostic_emitted": bool(result.warnings or result.error),
-        "warn": bool(result.warnings),
         "exit_code": result.exit_code,
         "success": result.success,
         "outcome": result.outcome,
         "error": result.error,
         "output": result.output,
-        "hook_ran": result.exit_code is not None,
-        "system_message": (result.output or {}).get("systemMessage"),
-        "injected": list(turn.block.texts),
     }
 
 
@@ -324,7 +320,6 @@ def escape_injection(case: Mapping[str, Any]) -> dict[str, Any]:
         "valid_utf8": line is not None,
         "reload_ok": line is not None and [part["text"] for part in json.loads(line)["parts"]] == parts,
         "no_empty_text_part": all(text is None or not is_blank(text) for text in parts),
-        "tag_still_closed": closed,
         "if_truncated": {
             "marker_visible_to_model": not injected.truncated or "characters kept]" in last,
             "diagnostic_emitted": injected.truncated or len(case["additionalContext"]) < len(last),

@@ -42,15 +42,15 @@ def run_file(path: Path, *, areas: frozenset[str] | None = None) -> Iterator[Res
     runs = {"firsthand.vectors/1": _vectors, "firsthand.scenarios/1": _scenarios, "firsthand.cases/1": _cases}
     if kind not in runs:
         raise ValueError(f"{path}: format {kind!r} is none of {', '.join(runs)}")
-    for result in runs[kind](document):
-        if areas is None or result.area in areas:
-            yield result
+    yield from runs[kind](document, lambda area: areas is None or area in areas)
 
 
-def _vectors(document: Mapping[str, Any]) -> Iterator[Result]:
+def _vectors(document: Mapping[str, Any], chosen: Callable[[str], bool]) -> Iterator[Result]:
     functions = _collect("AREAS")
     for vector in document["vectors"]:
         area = vector["area"]
+        if not chosen(area):
+            continue
         if area not in functions:
             failures = [f"unknown area {area!r}"]
         else:
@@ -58,10 +58,12 @@ def _vectors(document: Mapping[str, Any]) -> Iterator[Result]:
         yield Result(id=vector["id"], area=area, failures=tuple(failures))
 
 
-def _cases(document: Mapping[str, Any]) -> Iterator[Result]:
+def _cases(document: Mapping[str, Any], chosen: Callable[[str], bool]) -> Iterator[Result]:
     functions = _collect("KINDS")
     for case in document["cases"]:
         kind = case["kind"]
+        if not chosen(case["area"]):
+            continue
         if kind not in functions:
             failures = [f"unknown kind {kind!r}"]
         else:
@@ -69,10 +71,10 @@ def _cases(document: Mapping[str, Any]) -> Iterator[Result]:
         yield Result(id=case["id"], area=case["area"], failures=tuple(failures))
 
 
-def _scenarios(document: Mapping[str, Any]) -> Iterator[Result]:
+def _scenarios(document: Mapping[str, Any], chosen: Callable[[str], bool]) -> Iterator[Result]:
     functions = _collect("SCENARIOS")
     for key, area in (("scenarios", "scenario"), ("hook_chain_vectors", "hook_chain")):
-        for scenario in document.get(key, ()):
+        for scenario in document.get(key, ()) if chosen(area) else ():
             if area not in functions:
                 failures = [f"unknown operation {area!r}"]
             else:

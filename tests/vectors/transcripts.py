@@ -91,10 +91,13 @@ def attachment_tokens(case: Mapping[str, Any]) -> str:
 def record_projection(case: Mapping[str, Any]) -> dict[str, Any]:
     record = case["record"]
     rows = resume.display([record])
-    history = resume.replay([record])
+    stored = (record.get("message") or {}).get("parts") or []
+    replayed = [part for entry in resume.replay([record]) for part in entry["parts"]]
     return {
         "display": rows[0].text if rows else "",
-        "model_parts_replayed_verbatim": [entry["parts"] for entry in history] == [record["message"]["parts"]],
+        "row_type": rows[0].type if rows else None,
+        "model_parts_replayed_verbatim": replayed == stored,
+        "model_request_encodable": _encodable(json.dumps(replayed, ensure_ascii=False)),
         "no_crash": True,
     }
 
@@ -181,8 +184,8 @@ def append_after(case: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _written(case: Mapping[str, Any]) -> tuple[injection.Block, bytes, records.Record]:
-    """What our code writes for these parts and this context: the block, the file, and the record read back."""
+def _written(case: Mapping[str, Any]) -> tuple[injection.Block, records.Record]:
+    """What our code writes for these parts and this context: the block, and the record read back."""
     parts = tuple(
         Part(kind="text", text=part["text"], raw=part) if "text" in part else Part(kind="media", raw=part)
         for part in case["user_parts"]
@@ -200,11 +203,11 @@ def _written(case: Mapping[str, Any]) -> tuple[injection.Block, bytes, records.R
         folder.writer("s-1").append(record)
         folder.close()
         (read,) = transcript.read(folder.path("s-1")).records
-        return block, folder.path("s-1").read_bytes(), read
+    return block, read
 
 
 def record_user_message(case: Mapping[str, Any]) -> dict[str, Any]:
-    block, _, record = _written(case)
+    block, record = _written(case)
     payload, stored = record.get("systemPayload") or {}, record["message"]["parts"]
     rows = resume.display([record])
     first = stored[0] if stored else {}
@@ -219,35 +222,6 @@ def record_user_message(case: Mapping[str, Any]) -> dict[str, Any]:
         "display": rows[0].text if rows else "",
         "blocks_per_user_record": len(block.texts),
         "no_crash": True,
-    }
-
-
-def escape_injection(case: Mapping[str, Any]) -> dict[str, Any]:
-    block, line, record = _written(case)
-    stored = record["message"]["parts"]
-    last = stored[-1].get("text", "")
-    opening = f"<{injection.HOOK_TAG}>"
-    closed = last.endswith(f"</{injection.HOOK_TAG}>")
-    note = "[context cut by firsthand: " in last
-    return {
-        "parts_count": len(stored),
-        "first_part": stored[0].get("text", stored[0]),
-        "last_part": last,
-        "last_part_starts_with": opening if last.startswith(opening) else last[: len(opening)],
-        "last_part_ends_with": f"</{injection.HOOK_TAG}>" if closed else last[-len(opening) :],
-        "literal_tag_count_in_last_part": last.count(opening),
-        "no_empty_text_part": all(part.get("text") != "" for part in stored),
-        "written_line_is_valid_utf8": line.decode() != "",
-        "reload_ok": transcript.parse(line).flaws == () and injection.is_tagged(last) == bool(block.hook),
-        "model_request_encodable": _encodable(json.dumps(resume.replay([record]), ensure_ascii=False)),
-        "no_crash": True,
-        "if_truncated": {
-            "marker_visible_to_model": note == block.truncated,
-            "diagnostic_emitted": block.truncated,
-            "tag_still_closed": closed,
-            "no_split_surrogate": _encodable(last),
-            "valid_utf8": _encodable(last),
-        },
     }
 
 
@@ -267,5 +241,4 @@ KINDS = {
     "append_after_torn_tail": append_after,
     "append_after_complete_tail_without_newline": append_after,
     "record_user_message": record_user_message,
-    "escape_injection": escape_injection,
 }
