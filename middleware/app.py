@@ -69,6 +69,10 @@ class Middleware:
         self._folder: TranscriptFolder | None = None
         if given.transcripts is not None:
             self._folder = TranscriptFolder(Path(given.transcripts), layout=given.layout, durability=given.durability)
+        store = recall_store.open_store(given.store, given.embedder) if given.store is not None else None
+        if store is not None:
+            # What a first search loads would cost the first turns their memories: it takes longer than they wait.
+            store.warm(namespace=given.namespace or given.user)
         self._wiring = Wiring(
             settings=given,
             signals=signals,
@@ -76,7 +80,7 @@ class Middleware:
             sessions=Sessions(self._make_session),
             placement=Placement(placement=given.placement, tool_placement=given.tool_placement),
             transcribes=given.transcripts is not None,
-            store=recall_store.open_store(given.store, given.embedder) if given.store is not None else None,
+            store=store,
         )
 
     @classmethod

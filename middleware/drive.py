@@ -104,7 +104,7 @@ class Fetch:
             case Recall():
                 return self._recalled(_crew.submit(self._search, step), step)
             case Wait():
-                return step.flight.landed.result()
+                return _waited(step)
             case CatchUp():
                 step.read()
                 return None
@@ -123,7 +123,7 @@ class Fetch:
                 return self._recalled(search, step, timeout=0)
             case Wait():
                 await asyncio.shield(asyncio.wrap_future(step.flight.landed))
-                return None
+                return True
             case CatchUp():
                 return await asyncio.wrap_future(_crew.submit(step.read))
         raise TypeError(f"no driver performs {type(step).__name__}")
@@ -179,6 +179,14 @@ class Fetch:
             duration_s=time.perf_counter() - started,
         )
         return memories
+
+
+def _waited(step: Wait) -> bool:
+    # In the thread of a running loop the flight may be one of that loop's own tasks: waiting would stop both.
+    if asyncio._get_running_loop() is not None:
+        return step.flight.landed.done()
+    step.flight.landed.result()
+    return True
 
 
 def _reported(hook: Hook, result: HookResult, trace: Any) -> HookResult:

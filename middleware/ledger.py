@@ -15,7 +15,7 @@ from typing import Any
 
 from .errors import HookBlocked
 from .injection import Block, Memory, block_from, kept_parts
-from .parts import Identity, Request
+from .parts import Identity, Request, abridged
 from .records import part_text, parts_of
 
 __all__ = ["Anchor", "CatchUp", "Entry", "Flight", "Ledger", "Thread", "Wait", "learned", "thread_of"]
@@ -78,7 +78,7 @@ class Flight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """Step: wait until a flight has landed. Answered with nothing."""
+    """Step: wait until a flight has landed. Answered with False by a driver that may not wait where it is."""
 
     flight: Flight
 
@@ -137,13 +137,13 @@ def learned(records: Iterable[Mapping[str, Any]]) -> Iterator[Entry]:
         parts = parts_of(record)
         texts = [part_text(part) for part in parts]
         if kind == "assistant":
-            before = ("assistant", _said(parts, texts), _ids(parts, "functionCall"), ())
+            before = ("assistant", abridged(_said(parts, texts)), _ids(parts, "functionCall"), ())
             if entry is not None:
                 entry.replies.add(before)
                 yield entry
             entry = None
             continue
-        key: Identity = ("user", _said(parts, texts[: kept_parts(texts)]), (), ())
+        key: Identity = ("user", abridged(_said(parts, texts[: kept_parts(texts)])), (), ())
         predecessor = before
         if kind == "tool_result":
             joins = entry is not None and entry.key[0] == "tools"

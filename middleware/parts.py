@@ -21,6 +21,7 @@ __all__ = [
     "Request",
     "Role",
     "Usage",
+    "abridged",
     "clean",
     "is_blank",
     "text_of",
@@ -44,6 +45,7 @@ _BLANKS = (
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
 
+_KEPT_TEXT = 1_000
 _IGNORED_FIELDS = frozenset({"cache_control"})
 
 
@@ -103,7 +105,7 @@ class Message:
                 tools.append(part.id)
             elif part.kind in ("media", "other"):
                 others.append(_frozen(part.raw))
-        return (self.role, self.text, tuple(tools), tuple(others))
+        return (self.role, abridged(self.text), tuple(tools), tuple(others))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +166,17 @@ class Request:
         return self.messages[start : self.current + 1]
 
 
+def abridged(text: str) -> object:
+    """What stands for a text in an identity: itself, or of a long one its length, `hash()` and both ends.
+
+    A ledger keeps identities for as long as a session lives; a megabyte is not to be kept with them. Python's
+    string hash is keyed by a secret of the process, so that nobody can make two texts collide.
+    """
+    if len(text) <= _KEPT_TEXT:
+        return text
+    return (len(text), hash(text), text[:64], text[-64:])
+
+
 def text_of(parts: tuple[Part, ...]) -> str:
     """Join the text parts without a separator; one part's string is returned itself, not a copy."""
     texts = [part.text for part in parts if part.kind == "text"]
@@ -210,6 +223,8 @@ def _frozen(value: object) -> object:
         )
     if isinstance(value, (list, tuple)):
         return tuple(_frozen(item) for item in value)
+    if isinstance(value, str):
+        return abridged(value)
     try:
         hash(value)
     except TypeError:

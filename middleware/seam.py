@@ -240,4 +240,9 @@ class Seam:
         if not isinstance(body, dict):
             return None
         arguments["body"] = body = materialised(body, "messages", "system")
-        return _Call(self, client, endpoint, body)
+        try:
+            return _Call(self, client, endpoint, body)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            # What cannot be read is the SDK's or the server's to refuse, in its own words.
+            _log.warning("a request to %s cannot be read (%s); it is sent as it is", path, type(error).__name__)
+            return None

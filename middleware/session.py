@@ -111,7 +111,9 @@ class Session:
             flight, leads = self.ledger.board(thread)
             if leads:
                 break
-            yield Wait(flight=flight)
+            if not (yield Wait(flight=flight)):
+                flight = None
+                break
             if flight.blocked is not None:
                 raise HookBlocked(hook=flight.blocked.hook, reason=flight.blocked.reason, prompt=flight.blocked.prompt)
         turn = self._turn(request, thread, vouched, declared, sticky, pipeline)

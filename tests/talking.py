@@ -77,7 +77,8 @@ class Talk:
             self.recalls.append(step)
             return tuple(memory for memory in self.memories if memory.id not in step.delivered)
         assert isinstance(step, Wait)
-        return step.flight.landed.result(timeout=30)
+        step.flight.landed.result(timeout=30)
+        return True
 
 
 class Sent:

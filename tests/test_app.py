@@ -202,3 +202,43 @@ def test_a_recall_that_fails_or_is_late_costs_no_turn(model, plain, tmp_path):
         app.store.close()
         ask(app.wrap(plain), "what is our CI runner called?")
     assert len(model.requests) == 1
+
+
+def test_a_sync_call_in_a_loops_thread_does_not_wait_for_that_loops_own_task(model, plain):
+    async def main():
+        started, session = asyncio.Event(), app.open("s")
+
+        async def hook(payload):
+            if not started.is_set():
+                started.set()
+                await finished.wait()
+            return "ctx"
+
+        app.hook("UserPromptSubmit", hook)
+        finished = asyncio.Event()
+        async with async_client(model) as slow:
+            client = app.wrap(slow, session=session)
+            task = asyncio.create_task(client.chat.completions.create(model="m", messages=HI))
+            await started.wait()
+            ask(app.wrap(plain, session=session))
+            finished.set()
+            await task
+
+    app = Middleware.from_settings()
+    asyncio.run(main())
+    assert len(model.requests) == 2
+
+
+def test_a_request_that_cannot_be_read_is_the_servers_to_refuse(model, plain, caplog):
+    client = wrap(plain, hooks=[lambda payload: "ctx"])
+    client.post("/chat/completions", body={"model": "m", "messages": [5]}, cast_to=object)
+    assert model.requests == [[5]]
+
+
+def test_the_ledger_does_not_keep_a_megabyte(plain):
+    from middleware.parts import Message, Part
+
+    text = "x" * 1_000_000
+    identity = Message(role="user", parts=(Part(kind="text", text=text),)).identity()
+    assert len(repr(identity)) < 300
+    assert identity != Message(role="user", parts=(Part(kind="text", text=text[:-1] + "y"),)).identity()

@@ -301,7 +301,7 @@ def test_a_follower_of_a_blocked_flight_is_blocked_too():
         steps[0].send(talk.outcome)
     wait.flight.landed.result(timeout=30)
     with pytest.raises(HookBlocked, match="hook guard blocked"):
-        next(steps[1])
+        steps[1].send(True)
 
 
 def test_when_the_leader_is_cancelled_a_follower_leads():
@@ -311,7 +311,15 @@ def test_when_the_leader_is_cancelled_a_follower_leads():
     assert type(next(steps[1])).__name__ == "Wait"
     with pytest.raises(KeyboardInterrupt):
         steps[0].throw(KeyboardInterrupt())
-    assert type(next(steps[1])).__name__ == "RunHooks"
+    assert type(steps[1].send(True)).__name__ == "RunHooks"
+
+
+def test_a_follower_that_may_not_wait_goes_alone():
+    session = Session(id="s")
+    steps = [session.steps(s, pipeline=_fires()) for s in (_hi(), _hi())]
+    next(steps[0])
+    assert type(next(steps[1])).__name__ == "Wait"
+    assert type(steps[1].send(False)).__name__ == "RunHooks"
 
 
 def _hi():

@@ -60,7 +60,7 @@ def demo(as_json: bool, svg: Path | None, base_url: str | None, model: str | Non
     """Show three turns: what was typed, what the model received, and what everything else remembers.
 
     Needs no key, network or server: the real openai client talks to a small local model in this process. A command
-    hook, a memory store, a transcript and spans are real; they stay in a temporary folder that is named at the end.
+    hook, a memory store, a transcript and spans are real; the files stay in a temporary folder, named at the end.
     """
     try:
         import openai

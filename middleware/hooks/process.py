@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import fcntl
 import os
 import select
 import signal
@@ -97,8 +96,6 @@ class _Child:
             self._poll.register(fd, select.POLLIN)
         for fd in self._open:
             os.set_blocking(fd, False)
-        if len(data) > _CHUNK:
-            _widen(self._stdin)
         self._pidfd = _pidfd(self._pid)
         if self._pidfd is not None:
             self._poll.register(self._pidfd, select.POLLIN)
@@ -190,7 +187,7 @@ class _Child:
             return
         try:
             while self._unsent:
-                self._unsent = self._unsent[os.write(self._stdin, self._unsent) :]
+                self._unsent = self._unsent[os.write(self._stdin, self._unsent[:_CHUNK]) :]
         except BlockingIOError:
             return
         except OSError:
@@ -224,12 +221,6 @@ class _Child:
     def _signal(self, number: int) -> None:
         if not self._reaped:
             _signal_group(self._pid, number)
-
-
-def _widen(pipe: int) -> None:
-    """Let a large payload go in few writes; where the system has no such pipes it goes in many."""
-    with contextlib.suppress(OSError, AttributeError):
-        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, LIMIT)
 
 
 def _pidfd(pid: int) -> int | None:

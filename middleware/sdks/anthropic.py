@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ..injection import Block
 from ..parts import Message, Part, Reply, Request, Usage
-from .base import Adapter, Endpoint, Placement, current_of, destination, get, message_of
+from .base import Adapter, Endpoint, Placement, current_of, destination, get, message_of, role_of
 
 __all__ = ["ADAPTER"]
 
@@ -30,7 +30,7 @@ class _Messages:
         names: dict[str, str] = {}
         for raw in body.get("messages") or ():
             parts = _parts(get(raw, "content"), names)
-            messages.append(message_of(str(get(raw, "role") or "user"), parts, raw=raw))
+            messages.append(message_of(role_of(raw), parts, raw=raw))
         read = tuple(messages)
         current, tool_result = current_of(read)
         return Request(

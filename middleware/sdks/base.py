@@ -28,6 +28,7 @@ __all__ = [
     "materialised",
     "message_of",
     "observed",
+    "role_of",
 ]
 
 
@@ -145,6 +146,14 @@ def get(value: object, name: str) -> Any:
         return getattr(value, name)
     except AttributeError:
         return value.get(name) if isinstance(value, Mapping) else None
+
+
+def role_of(raw: object) -> str:
+    """The role of a wire message. Raises TypeError for what is no message."""
+    role = get(raw, "role")
+    if not isinstance(role, str):
+        raise TypeError("a message without a role")
+    return role
 
 
 def listed(value: object) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ..injection import Block
 from ..parts import Message, Part, Reply, Request, Usage
-from .base import Adapter, Endpoint, Placement, current_of, destination, get, message_of
+from .base import Adapter, Endpoint, Placement, current_of, destination, get, message_of, role_of
 
 __all__ = ["ADAPTER"]
 
@@ -193,8 +193,7 @@ def _provider(classes: list[str]) -> str:
 
 
 def _message(raw: object, names: dict[str, str], *, after_tool: bool = False) -> Message:
-    role = str(get(raw, "role") or "user")
-    content = get(raw, "content")
+    role, content = role_of(raw), get(raw, "content")
     if role == "tool":
         call_id = str(get(raw, "tool_call_id") or "")
         return _tool(call_id, names.get(call_id, ""), raw)

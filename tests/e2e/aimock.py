@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
+import collections
 import json
 import shutil
 import subprocess
-import time
+import threading
 import urllib.request
 from pathlib import Path
 from typing import Any, Self
@@ -53,34 +53,41 @@ class Aimock:
             pytest.fail("node is missing: the aimock tests need node 20 and npm (Debian: apt-get install nodejs npm)")
         (folder / "fixtures.json").write_text(json.dumps(FIXTURES))
         (folder / "aimock.json").write_text(json.dumps({"llm": {"fixtures": str(folder / "fixtures.json")}}))
-        self._output = folder / "output.txt"
         command = [node, str(installed()), "--config", str(folder / "aimock.json"), "--port", "0"]
-        with self._output.open("w") as output:
-            self._process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=folder)
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder
+        )
+        self._drain: threading.Thread | None = None
         self.url = ""
 
     def __enter__(self) -> Self:
-        deadline = time.monotonic() + 30
-        pause = 0.02
-        while not self.url:
-            said = self._output.read_text()
-            found = [word for word in said.split() if word.startswith("http://127.0.0.1:")]
-            if found:
-                self.url = found[0].rstrip("/.,")
-            elif self._process.poll() is not None or time.monotonic() > deadline:
-                self.__exit__()
-                pytest.fail(f"aimock did not start: {said[-800:]}")
-            else:
-                time.sleep(pause)
+        output = self._process.stdout
+        assert output is not None
+        said = []
+        for line in output:
+            said.append(line)
+            if "http://127.0.0.1:" in line:
+                self.url = "http://127.0.0.1:" + line.rpartition("http://127.0.0.1:")[2].strip().rstrip("/.")
+                break
+        else:
+            self.__exit__()
+            pytest.fail(f"aimock did not start: {''.join(said)[-800:]}")
+        # What it prints later is thrown away, so that it never waits for a reader.
+        self._drain = threading.Thread(target=collections.deque, args=(output, 0), daemon=True)
+        self._drain.start()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         self._process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
             self._process.wait(5)
-            return
-        self._process.kill()
-        self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._drain is not None:
+            self._drain.join()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
 
     def journal(self) -> list[dict[str, Any]]:
         """The journal's entries: path, status and decoded body of every request to a model."""
