@@ -7,11 +7,11 @@ caller's own loop.
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import logging
 import os
 import queue
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Generator
@@ -112,6 +112,8 @@ class Fetch:
 
     async def perform_async(self, step: object) -> object:
         """Answer a step without holding up the caller's loop."""
+        import asyncio
+
         match step:
             case RunHooks():
                 return await drive_async(self._hooks.steps(step.input, now=_now), self.perform_async)
@@ -141,6 +143,8 @@ class Fetch:
 
     async def _call_hook_async(self, hook: Hook, payload: Any) -> HookResult:
         if not hook.is_async:
+            import asyncio
+
             return await asyncio.wrap_future(_crew.submit(self._call_hook, hook, payload))
         trace = self._trace.start_hook(event=hook.event, type=hook.type, label=hook.label)
         with context.inside(), trace.current():
@@ -183,7 +187,7 @@ class Fetch:
 
 def _waited(step: Wait) -> bool:
     # In the thread of a running loop the flight may be one of that loop's own tasks: waiting would stop both.
-    if asyncio._get_running_loop() is not None:
+    if "asyncio" in sys.modules and sys.modules["asyncio"]._get_running_loop() is not None:
         return step.flight.landed.done()
     step.flight.landed.result()
     return True

@@ -42,6 +42,11 @@ def _reply_of(endpoint: Endpoint, value: object) -> Reply | None:
         return None
 
 
+def _is_whole(reply: Reply | None) -> bool:
+    """True when every choice said why it ended: who leaves then has missed no words, only the end mark."""
+    return reply is not None and bool(reply.finish_reasons) and all(reply.finish_reasons)
+
+
 class _Watched(wrapt.ObjectProxy[Any]):
     """What sync and async streams share: gathering chunks, and settling once."""
 
@@ -64,7 +69,8 @@ class _Watched(wrapt.ObjectProxy[Any]):
     def _self_settle(self, error: BaseException | None = None, *, ended_early: bool = False) -> None:
         account: Account = self._self_account
         if not account.is_settled:
-            account.settle(self._self_collector.reply(), error, ended_early=ended_early)
+            reply = self._self_collector.reply()
+            account.settle(reply, error, ended_early=ended_early and not _is_whole(reply))
 
     @property
     def response(self) -> Any:
@@ -223,9 +229,13 @@ class WatchedResponse(wrapt.ObjectProxy[Any]):
         """As the SDK's; settles."""
         return self._self_then(self.__wrapped__.read(*args, **kwargs), self._self_finished)
 
-    def text(self, *args: Any, **kwargs: Any) -> Any:
-        """As the SDK's; settles."""
-        return self._self_then(self.__wrapped__.text(*args, **kwargs), self._self_finished)
+    @property
+    def text(self) -> Any:
+        """As the SDK's, a method or (openai's older class) a property; settles."""
+        text = self.__wrapped__.text
+        if not callable(text):
+            return self._self_finished(text)
+        return lambda *args, **kwargs: self._self_then(text(*args, **kwargs), self._self_finished)
 
     def json(self, *args: Any, **kwargs: Any) -> Any:
         """As the SDK's; settles."""
@@ -276,8 +286,9 @@ class WatchedResponse(wrapt.ObjectProxy[Any]):
 
     def _self_left(self, result: Any) -> Any:
         if not self._self_account.is_settled:
-            body = bytes(self._self_seen)
-            self._self_account.settle(_read(self._self_endpoint, body) if body else None, ended_early=True)
+            body = bytes(self._self_seen) or _body(self.__wrapped__)
+            reply = _read(self._self_endpoint, body) if body else None
+            self._self_account.settle(reply, ended_early=not _is_whole(reply))
         return result
 
     def _self_tee(self, chunks: Any, ending: bytes) -> Any:

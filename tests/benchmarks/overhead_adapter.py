@@ -16,10 +16,7 @@ from typing import Any
 
 from middleware import Middleware
 
-_WORDS = (
-    "branch cache deploy editor folder gateway header index job kernel lock merge network object parser query "
-    "runner server table user version window worker yaml zone alpha beta gamma delta lorem ipsum brief plan"
-).split()
+_VOCABULARY = 2_000
 
 
 def setup(context: Any) -> tuple[Any, Any, Callable[[], object]]:
@@ -45,7 +42,8 @@ def setup_full(context: Any) -> tuple[Any, Any, Callable[[], object]]:
         user="bench",
     )
     words = random.Random(7)
-    texts = (" ".join(words.choices(_WORDS, k=12)) + f" {number}" for number in range(10_000))
+    vocabulary = ["lorem", "ipsum", "brief", *(f"word{number}" for number in range(_VOCABULARY))]
+    texts = [" ".join(words.choices(vocabulary, k=12)) for _ in range(10_000)]
     assert app.store is not None
     app.store.upsert(namespace="bench", records=[Record(text=text) for text in texts])
     return app.wrap(context.mk_sync()), app.wrap(context.mk_async()), provider.force_flush
