@@ -16,7 +16,8 @@ from .hooks import FunctionHook, Hook, HookSet, load_hooks
 from .provenance import Origin, Submission
 from .sdks import Placement, adapter_for, observed
 from .seam import Seam, Wiring
-from .session import Session, Sessions
+from .session import Session
+from .sessions import Sessions
 from .settings import Settings
 from .telemetry import Options, Signals
 from .transcript import Scribe, TranscriptFolder
@@ -125,15 +126,37 @@ class Middleware:
         wrapped: ClientT = sibling
         return wrapped
 
-    def open(self, id: str | None = None, *, user: str | None = None) -> Session:
-        """The session of this id, for `wrap(..., session=)`; a new unnamed one without an id."""
-        user = user if user is not None else self.settings.user
-        return self._wiring.sessions.named(id, user) if id is not None else self._make_session(None, user)
+    def open(
+        self,
+        id: str | None = None,
+        *,
+        user: str | None = None,
+        parent: Session | None = None,
+        agent_type: str = "general-purpose",
+    ) -> Session:
+        """The session of this id, for `wrap(..., session=)`; a new unnamed one without an id.
+
+        With `parent` it is the session of a subagent of `agent_type`, of the parent's user, and SubagentStart
+        hooks run before its first turn. Raises ValueError for a session of another user.
+        """
+        if user is None:
+            user = parent.user if parent is not None else self.settings.user
+        session = self._wiring.sessions.named(id, user) if id is not None else self._make_session(None, user)
+        if parent is not None:
+            session.adopt(parent.id, agent_type)
+        return session
 
     @contextlib.contextmanager
-    def session(self, id: str | None = None, *, user: str | None = None) -> Iterator[Session]:
-        """Every call in the block belongs to this session; works around `await` as well."""
-        session = self.open(id, user=user)
+    def session(
+        self,
+        id: str | None = None,
+        *,
+        user: str | None = None,
+        parent: Session | None = None,
+        agent_type: str = "general-purpose",
+    ) -> Iterator[Session]:
+        """Every call in the block belongs to this session (see `open`); works around `await` as well."""
+        session = self.open(id, user=user, parent=parent, agent_type=agent_type)
         with context.setting(self._wiring, "session", session):
             yield session
 

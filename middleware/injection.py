@@ -17,11 +17,13 @@ from .parts import ModelBoundText, clean, is_blank, trim
 __all__ = [
     "HOOK_TAG",
     "MEMORY_TAG",
+    "SESSION_TAG",
     "SUBAGENT_TAG",
     "Block",
     "Memory",
     "block_from",
     "block_of",
+    "body_of",
     "escape",
     "is_tagged",
     "kept_parts",
@@ -31,6 +33,7 @@ __all__ = [
 
 HOOK_TAG = reserved.HOOK_CONTEXT
 MEMORY_TAG = reserved.RECALLED_MEMORY
+SESSION_TAG = reserved.SESSION_START_CONTEXT
 SUBAGENT_TAG = reserved.SUBAGENT_START_CONTEXT
 
 _STRIPPED_IN_ORDER = (HOOK_TAG, MEMORY_TAG, SUBAGENT_TAG)
@@ -56,31 +59,36 @@ class Memory:
 class Block:
     """What was injected into one message; falsy when nothing was.
 
-    `hook` and `memory` are the escaped bodies, as they stand between the tags and in `hookContext`.
+    `hook`, `memory`, `subagent` and `session` are the escaped bodies, as they stand between the tags and in
+    `hookContext`; `session` is of the system instruction alone.
     """
 
     hook: str = ""
     memory: str = ""
+    subagent: str = ""
+    session: str = ""
     recalled: tuple[Memory, ...] = ()
     truncated: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.hook or self.memory)
+        return bool(self.hook or self.memory or self.subagent or self.session)
 
     @property
     def texts(self) -> tuple[ModelBoundText, ...]:
-        """The tagged parts in the order in which they are sent: memories, then hook context (D4)."""
-        tagged = []
-        if self.memory:
-            tagged.append(ModelBoundText(wrap_text(self.memory, MEMORY_TAG)))
-        if self.hook:
-            tagged.append(ModelBoundText(wrap_text(self.hook, HOOK_TAG)))
-        return tuple(tagged)
+        """The tagged parts in the order in which they are sent: subagent, memories, hook context (D4)."""
+        bodies = (
+            (self.session, SESSION_TAG),
+            (self.subagent, SUBAGENT_TAG),
+            (self.memory, MEMORY_TAG),
+            (self.hook, HOOK_TAG),
+        )
+        return tuple(ModelBoundText(wrap_text(body, tag)) for body, tag in bodies if body)
 
     @property
     def sources(self) -> tuple[str, ...]:
         """`memory`, `hook`: where the parts came from, in the order of `texts`."""
-        return tuple(name for name, body in (("memory", self.memory), ("hook", self.hook)) if body)
+        hooked = self.hook or self.subagent or self.session
+        return tuple(name for name, body in (("memory", self.memory), ("hook", hooked)) if body)
 
     @property
     def chars(self) -> int:
@@ -96,7 +104,12 @@ def block_from(texts: Sequence[str | None], recalled: Sequence[Memory] = ()) -> 
         if tag is not None:
             inner = _INNER.fullmatch(trim(text or "")[len(tag) + 2 : -len(tag) - 3])
             bodies[tag] = inner[1] if inner is not None else ""
-    return Block(hook=bodies.get(HOOK_TAG, ""), memory=bodies.get(MEMORY_TAG, ""), recalled=tuple(recalled))
+    return Block(
+        hook=bodies.get(HOOK_TAG, ""),
+        memory=bodies.get(MEMORY_TAG, ""),
+        subagent=bodies.get(SUBAGENT_TAG, ""),
+        recalled=tuple(recalled),
+    )
 
 
 def escape(text: str) -> str:
@@ -150,23 +163,36 @@ def kept_parts(texts: Sequence[str | None]) -> int:
     return kept
 
 
-def block_of(context: object, memories: Sequence[Memory] = (), *, max_context_chars: int = 100_000) -> Block:
+def block_of(
+    context: object,
+    memories: Sequence[Memory] = (),
+    *,
+    subagent: object = None,
+    max_context_chars: int = 100_000,
+) -> Block:
     """Make the block for one message from a hook's raw context and the recalled memories.
 
     A context that is no string, or blank (D6), adds nothing. One over `max_context_chars` code points is cut
-    before escaping and says so inside the tag, with both lengths (D15).
+    before escaping and says so inside the tag, with both lengths (D15). `subagent` is the raw context of
+    SubagentStart hooks, treated alike.
     """
-    hook, truncated = "", False
-    if isinstance(context, str) and not is_blank(context):
-        truncated = len(context) > max_context_chars
-        if truncated:
-            note = f"\n[context cut by firsthand: {max_context_chars} of {len(context)} characters kept]"
-            context = clean(context)[:max_context_chars] + note
-        hook = escape(context)
+    hook, cut = body_of(context, max_context_chars=max_context_chars)
+    started, start_cut = body_of(subagent, max_context_chars=max_context_chars)
     memory = ""
     if memories:
         memory = escape("\n".join([_MEMORY_HEADING, *map(_memory_line, memories)]))
-    return Block(hook=hook, memory=memory, recalled=tuple(memories), truncated=truncated)
+    return Block(hook=hook, memory=memory, subagent=started, recalled=tuple(memories), truncated=cut or start_cut)
+
+
+def body_of(context: object, *, max_context_chars: int = 100_000) -> tuple[str, bool]:
+    """The escaped body of a raw context, "" for none, and whether it was cut (D6, D15)."""
+    if not isinstance(context, str) or is_blank(context):
+        return "", False
+    truncated = len(context) > max_context_chars
+    if truncated:
+        note = f"\n[context cut by firsthand: {max_context_chars} of {len(context)} characters kept]"
+        context = clean(context)[:max_context_chars] + note
+    return escape(context), truncated
 
 
 def _memory_line(memory: Memory) -> str:

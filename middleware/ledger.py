@@ -16,9 +16,9 @@ from typing import Any
 from .errors import HookBlocked
 from .injection import Block, Memory, block_from, kept_parts
 from .parts import Identity, Request, abridged
-from .records import part_text, parts_of
+from .records import SESSION_START, part_text, parts_of
 
-__all__ = ["Anchor", "CatchUp", "Entry", "Flight", "Ledger", "Thread", "Wait", "learned", "thread_of"]
+__all__ = ["Anchor", "CatchUp", "Entry", "Flight", "Ledger", "Thread", "Wait", "instruction_of", "learned", "thread_of"]
 
 _KEPT_ENTRIES = 2_000
 
@@ -121,6 +121,16 @@ def thread_of(request: Request) -> Thread:
             current = anchor
         at += 1
     return Thread(identities=tuple(identity for _, _, identity in said), anchors=tuple(anchors), current=current)
+
+
+def instruction_of(records: Iterable[Mapping[str, Any]]) -> Block | None:
+    """The block of the system instruction that a session's start left, if the records tell of one."""
+    for record in records:
+        if record.get("subtype") == SESSION_START:
+            payload = record.get("systemPayload")
+            body = payload.get("hookContext") if isinstance(payload, Mapping) else None
+            return Block(session=body if isinstance(body, str) else "")
+    return None
 
 
 def learned(records: Iterable[Mapping[str, Any]]) -> Iterator[Entry]:

@@ -18,6 +18,7 @@ from .provenance import Origin
 
 __all__ = [
     "ASSISTANT",
+    "SESSION_START",
     "SYSTEM",
     "TOOL_RESULT",
     "USER",
@@ -28,9 +29,11 @@ __all__ = [
     "clean_tree",
     "display_payload",
     "is_text_part",
+    "parent_session_record",
     "part_text",
     "parts_of",
     "record_parts",
+    "session_start_record",
     "tool_result_record",
     "usage_metadata",
     "user_record",
@@ -40,6 +43,7 @@ Record: TypeAlias = dict[str, Any]
 """One record; as read from a file it may hold any JSON under any key."""
 
 USER, ASSISTANT, TOOL_RESULT, SYSTEM = "user", "assistant", "tool_result", "system"
+SESSION_START = "session_start_context"
 
 _SUBTYPES: Mapping[Origin, str] = {
     Origin.CRON: "cron",
@@ -123,14 +127,31 @@ def blocked_record(*, stamp: Stamp, hook: str, reason: str, prompt: str | None =
     return _tail(record, stamp)
 
 
+def session_start_record(*, stamp: Stamp, context: str) -> Record:
+    """Record the escaped context that SessionStart hooks put into the system instruction; ours, not the reference's."""
+    record = _head(stamp, SYSTEM, "system", SESSION_START)
+    record["systemPayload"] = {"hookContext": context}
+    return _tail(record, stamp)
+
+
+def parent_session_record(*, stamp: Stamp, parent: str) -> Record:
+    """Record the session that opened this one."""
+    record = _head(stamp, SYSTEM, "system", "parent_session")
+    record["systemPayload"] = {"parentSessionId": parent}
+    return _tail(record, stamp)
+
+
 def display_payload(display_text: str, block: Block) -> dict[str, Any] | None:
     """Say what the user wrote beside what was injected; None when nothing was (D2, D4).
 
-    `hookContext` is "" when only memories were injected; `recall` lists `{id, score}` of the memories.
+    `hookContext` is "" when only memories were injected; `recall` lists `{id, score}` of the memories;
+    `subagentContext` is what SubagentStart hooks left for a sub-session's first message.
     """
     if not block:
         return None
     payload: dict[str, Any] = {"displayText": clean(display_text), "hookContext": block.hook}
+    if block.subagent:
+        payload["subagentContext"] = block.subagent
     if block.recalled:
         payload["recall"] = [{"id": memory.id, "score": memory.score} for memory in block.recalled]
     return payload

@@ -17,7 +17,8 @@ from .ledger import thread_of
 from .parts import Reply
 from .provenance import Origin, Submission
 from .sdks import Adapter, Endpoint, Placement, materialised
-from .session import Admitted, Pipeline, Session, Sessions
+from .session import Admitted, Pipeline, Session
+from .sessions import Sessions
 from .settings import Settings
 from .settle import Account
 from .telemetry import Signals
@@ -81,12 +82,7 @@ class _Call:
     def is_watched_only(self) -> bool:
         """True when nothing is injected, written down or vouched for: the request goes out as it came."""
         wiring = self._seam.wiring
-        return (
-            self._submission is None
-            and wiring.store is None
-            and not wiring.transcribes
-            and not wiring.hooks.for_event("UserPromptSubmit")
-        )
+        return self._submission is None and wiring.store is None and not wiring.transcribes and not wiring.hooks.hooks
 
     def steps(self) -> Generator[Any, Any, Admitted]:
         """The steps of this turn, for a driver."""
@@ -97,6 +93,7 @@ class _Call:
             self._request,
             pipeline=Pipeline(
                 fires=bool(wiring.hooks.for_event("UserPromptSubmit")),
+                starts=tuple(event for event in ("SessionStart", "SubagentStart") if wiring.hooks.for_event(event)),
                 recalls=wiring.store is not None and self._namespace is not None,
                 continuations=given.continuations,
                 max_context_chars=given.max_context_chars,

@@ -5,31 +5,33 @@ from __future__ import annotations
 import os
 import threading
 import uuid
-from collections import OrderedDict
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
 from .errors import HookBlocked
 from .injection import Block
-from .ledger import CatchUp, Entry, Flight, Ledger, Thread, Wait, learned, thread_of
+from .ledger import CatchUp, Entry, Flight, Ledger, Thread, Wait, instruction_of, learned, thread_of
 from .parts import Identity, Reply, Request
 from .provenance import Origin, Submission, submitted_prompt
 from .transcript import Scribe, TraceIds
-from .turn import Outcome, Prepared, Scene, Turn
+from .turn import HookInput, Opened, Outcome, Prepared, Scene, Turn, opened
 
-__all__ = ["Admitted", "Pipeline", "Session", "Sessions"]
+__all__ = ["Admitted", "Pipeline", "Session"]
 
 _NO_IDS: TraceIds = (None, None)
 _STARTERS = (Origin.USER_QUERY, Origin.CRON, Origin.NOTIFICATION, Origin.TEAMMATE, Origin.GOAL)
-_KEPT_SESSIONS = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
-    """What is configured for every turn: whether there are hooks and a store to ask, and the limits."""
+    """What is configured for every turn: whether there are hooks and a store to ask, and the limits.
+
+    `starts` names the events with hooks that a session's start fires.
+    """
 
     fires: bool = False
+    starts: tuple[str, ...] = ()
     recalls: bool = False
     continuations: bool = True
     max_context_chars: int = 100_000
@@ -48,7 +50,8 @@ class Admitted:
 class Session:
     """One conversation's state, shared by every client and thread that speaks in it.
 
-    `id` is exported as `gen_ai.conversation.id` only when `named`; `user` is whose memories may be recalled.
+    `id` is exported as `gen_ai.conversation.id` only when `named`; `user` is whose memories may be recalled;
+    `parent` is the session that opened this one for a subagent of `agent_type`.
     """
 
     def __init__(
@@ -56,17 +59,21 @@ class Session:
         *,
         id: str | None = None,
         user: str | None = None,
-        transcript_path: str = "",
         scribe: Callable[[str], Scribe] | None = None,
     ) -> None:
         self.named = id is not None
         self.id = id if id is not None else str(uuid.uuid4())
         self.user = user
+        self.parent: str | None = None
+        self.agent_type = ""
         self.said: tuple[Identity, ...] = ()
         self.ledger = Ledger()
         self._scribe = scribe(self.id) if scribe is not None else None
-        self._path = str(self._scribe.writer.path) if self._scribe is not None else transcript_path
+        self._path = str(self._scribe.writer.path) if self._scribe is not None else ""
         self._turns = 0
+        self._opened: Opened | None = None
+        self._opening: Flight | None = None
+        self._later: list[str] = []
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -98,6 +105,8 @@ class Session:
         """
         if self.named and self._scribe is not None and self._scribe.is_behind():
             yield CatchUp(read=self._catch_up)
+        while self._opened is None and (yield from self._open(request, pipeline, ids)):
+            pass
         thread = thread_of(request)
         vouched = self._vouched(request, submission)
         alone = vouched is not None or declared is not None or thread.current is None
@@ -123,12 +132,16 @@ class Session:
             prepared = yield from turn.prepare()
             if sticky is None:
                 entry = self.ledger.admit(thread, prepared.block)
+                if turn.subagent is not None:
+                    self._opened = Opened(instruction=turn.instruction)
         except HookBlocked as refusal:
             blocked = refusal
             if self._scribe is not None:
                 self._scribe.blocked(refusal, turn.scene, ids)
             raise
         finally:
+            if entry is None:
+                self._later[:0] = turn.pending
             if flight is not None:
                 self.ledger.land(flight, entry=entry, blocked=blocked)
         if self._scribe is not None:
@@ -150,11 +163,60 @@ class Session:
         if self._scribe is not None:
             self._scribe.reply(reply, admitted.turn.scene, ids)
 
+    def adopt(self, parent: str, agent_type: str) -> None:
+        """Say that this session is a subagent's, before its first turn."""
+        self.parent, self.agent_type = parent, agent_type
+
+    def hear_later(self, context: str) -> None:
+        """Take what a background hook said after its turn: it is context of the next one."""
+        self._later.append(context)
+
+    def _open(self, request: Request, pipeline: Pipeline, ids: TraceIds) -> Generator[Any, Any, bool]:
+        """Run the hooks of the session's start, once; calls that come meanwhile wait for it.
+
+        Returns True where it has to be tried again if the session is not open still.
+        """
+        with self._lock:
+            flight, leads = self._opening, self._opening is None
+            if flight is None:
+                flight = self._opening = Flight(key=())
+        if not leads:
+            waited: bool = yield Wait(flight=flight)
+            return waited
+        scene = self._scene(None)
+        details: dict[str, dict[str, object]] = {
+            "SessionStart": {"source": "resume" if self._turns else "startup", "model": request.model},
+            "SubagentStart": {"agent_type": self.agent_type},
+        }
+        events = [event for event in pipeline.starts if self.parent is not None or event != "SubagentStart"]
+        inputs = [HookInput(event=event, scene=scene, details=details[event]) for event in events]
+        try:
+            start = yield from opened(inputs, max_context_chars=pipeline.max_context_chars)
+            if self._scribe is not None:
+                self._scribe.opened(start, scene, ids, parent=None if self._turns else self.parent)
+            self._opened = start
+            return False
+        finally:
+            self._opening = None
+            flight.landed.set_result(None)
+
+    def _scene(self, prompt_id: str | None) -> Scene:
+        return Scene(
+            session_id=self.id,
+            transcript_path=self._path,
+            cwd=_folder(),
+            prompt_id=prompt_id,
+            agent_id=self.id if self.parent is not None else None,
+        )
+
     def _catch_up(self) -> None:
         if self._scribe is None:
             return
         with self._lock:
             told = self._scribe.told_by_others()
+            instruction = instruction_of(told)
+            if instruction is not None and self._opened is None:
+                self._opened = Opened(instruction=instruction)
             for entry in learned(told):
                 self.ledger.restore(entry)
             self._turns += sum(record.get("type") == "user" for record in told)
@@ -199,9 +261,14 @@ class Session:
         with self._lock:
             self._turns += origin not in (Origin.TOOL_RESULT, Origin.RETRY, Origin.HOOK)
             prompt_id = f"{self.id}########{max(0, self._turns - 1)}"
+            pending, self._later[:] = tuple(self._later), []
+        start = self._opened or Opened()
         return Turn(
             request=request,
-            scene=Scene(session_id=self.id, transcript_path=self._path, cwd=_folder(), prompt_id=prompt_id),
+            scene=self._scene(prompt_id),
+            instruction=start.instruction,
+            subagent=start.subagent if origin is not Origin.TOOL_RESULT else None,
+            pending=pending,
             origin=origin,
             submitted_prompt=submitted_prompt(origin, vouched.submitted_prompt) if vouched is not None else None,
             history=self.ledger.history(thread),
@@ -210,83 +277,6 @@ class Session:
             recalls=pipeline.recalls,
             max_context_chars=pipeline.max_context_chars,
         )
-
-
-class Sessions:
-    """The sessions of one `Middleware`: named ones by id, anonymous ones by what was said in them. Bounded."""
-
-    def __init__(self, make: Callable[[str | None, str | None], Session], *, kept: int = _KEPT_SESSIONS) -> None:
-        self._make = make
-        self._kept = kept
-        self._lock = threading.Lock()
-        self._named: OrderedDict[str, Session] = OrderedDict()
-        self._anonymous: OrderedDict[str, Session] = OrderedDict()
-        self._by_reply: dict[Identity, set[str]] = {}
-
-    def named(self, id: str, user: str | None) -> Session:
-        """The session of this id, made if it is new; `user` fills in a session that had none.
-
-        Raises ValueError when the session belongs to another user.
-        """
-        with self._lock:
-            session = self._named.get(id)
-            if session is None:
-                session = self._named[id] = self._make(id, user)
-                if len(self._named) > self._kept:
-                    self._named.popitem(last=False)
-            self._named.move_to_end(id)
-        if user is not None and session.user != user:
-            if session.user is not None:
-                raise ValueError(f"session {id!r} is of user {session.user!r}; open another session for {user!r}")
-            session.user = user
-        return session
-
-    def anonymous(self, thread: Thread, user: str | None) -> Session:
-        """The one anonymous session whose last request and reply this thread extends, or a new one (rule 7)."""
-        with self._lock:
-            session = self._extended(thread)
-            if session is None:
-                session = self._make(None, user)
-                self._anonymous[session.id] = session
-                if len(self._anonymous) > self._kept:
-                    _, oldest = self._anonymous.popitem(last=False)
-                    self._unlist(oldest)
-            self._anonymous.move_to_end(session.id)
-            return session
-
-    def heard(self, session: Session, before: tuple[Identity, ...]) -> None:
-        """Note that an anonymous session's last request and reply changed; `before` is what they were."""
-        with self._lock:
-            if session.id not in self._anonymous:
-                return
-            if before:
-                self._drop(before[-1], session.id)
-            if session.said:
-                self._by_reply.setdefault(session.said[-1], set()).add(session.id)
-
-    def _extended(self, thread: Thread) -> Session | None:
-        said = thread.identities
-        for end in range(len(said) - 1, 0, -1):
-            ids = self._by_reply.get(said[end - 1], ())
-            matching = [
-                session
-                for session in (self._anonymous[id] for id in ids)
-                if len(session.said) == end and session.said == said[:end]
-            ]
-            if matching:
-                return matching[0] if len(matching) == 1 else None
-        return None
-
-    def _unlist(self, session: Session) -> None:
-        if session.said:
-            self._drop(session.said[-1], session.id)
-
-    def _drop(self, reply: Identity, id: str) -> None:
-        ids = self._by_reply.get(reply)
-        if ids is not None:
-            ids.discard(id)
-            if not ids:
-                del self._by_reply[reply]
 
 
 def _folder() -> str:

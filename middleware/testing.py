@@ -217,20 +217,19 @@ class Captured:
         items: list[Any] = [*self.spans, *self.events, *([data] if data else [])]
         return json.dumps([json.loads(item.to_json()) for item in items], ensure_ascii=False)
 
-    def close(self) -> None:
-        """Shut the providers down; what was captured stays."""
-        for provider in self.providers.values():
-            provider.shutdown()
-
 
 @contextlib.contextmanager
 def capture(*script: Scripted, **options: Any) -> Iterator[Captured]:
-    """Capture in the block: a `LocalModel` made of the arguments, and providers that keep what is exported."""
+    """Capture in the block: a `LocalModel` made of the arguments, and providers that keep what is exported.
+
+    The providers are shut down at its end; what was captured stays.
+    """
     captured = Captured(LocalModel(*script, **options))
     try:
         yield captured
     finally:
-        captured.close()
+        for provider in captured.providers.values():
+            provider.shutdown()
 
 
 def _sent(events: list[bytes], answer: Answer) -> Iterator[bytes]:

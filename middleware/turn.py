@@ -7,18 +7,20 @@ injection comes last. That recall is asked with `PreInjectionText` is checked by
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from .errors import HookBlocked
-from .injection import Block, Memory, block_of
+from .injection import Block, Memory, block_of, body_of
 from .parts import PreInjectionText, Request, clean, is_blank
 from .provenance import Origin
 
 __all__ = [
+    "SYSTEM",
     "HookInput",
     "HookOutcome",
+    "Opened",
     "Outcome",
     "Prepared",
     "Recall",
@@ -27,11 +29,13 @@ __all__ = [
     "Step",
     "Steps",
     "Turn",
+    "opened",
     "outcome",
     "shortened",
 ]
 
 T = TypeVar("T")
+SYSTEM = -1
 _QUERY_WORDS = 64
 _QUERY_BYTES = 1_000
 Outcome: TypeAlias = Literal["sent", "blocked", "error", "cancelled"]
@@ -46,16 +50,22 @@ class Scene:
     cwd: str = ""
     prompt_id: str | None = None
     permission_mode: str = "default"
+    agent_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookInput:
-    """What a UserPromptSubmit hook is given; `submitted_prompt` None means the key is left out."""
+    """What a hook is given (hooks-and-transcripts 1.1, 1.2).
+
+    `prompt` and `submitted_prompt` are UserPromptSubmit's, None means that the key is left out; `details` are the
+    fields of other events.
+    """
 
     event: str = "UserPromptSubmit"
     scene: Scene
-    prompt: str
+    prompt: str | None = None
     submitted_prompt: str | None = None
+    details: Mapping[str, object] = field(default_factory=dict)
 
     def payload(self, timestamp: str) -> dict[str, object]:
         """The JSON object for standard input, in the reference's order; absent optionals are omitted."""
@@ -68,9 +78,13 @@ class HookInput:
             "timestamp": timestamp,
             "permission_mode": scene.permission_mode,
         }
+        if scene.agent_id is not None:
+            payload["agent_id"] = scene.agent_id
         if scene.prompt_id is not None:
             payload["prompt_id"] = scene.prompt_id
-        payload["prompt"] = clean(self.prompt)
+        payload |= self.details
+        if self.prompt is not None:
+            payload["prompt"] = clean(self.prompt)
         if self.submitted_prompt is not None:
             payload["submitted_prompt"] = clean(self.submitted_prompt)
         return payload
@@ -114,11 +128,36 @@ Steps: TypeAlias = Generator[Step, Any, T]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A request and the block of each of its messages, by index; `block` is the one made for this turn."""
+    """A request and the block of each of its messages, by index; `block` is the one made for this turn.
+
+    The block at `SYSTEM` belongs to the system instruction.
+    """
 
     request: Request
     blocks: Mapping[int, Block]
     block: Block
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """What the hooks of a session's start left: a block of the system instruction, a raw context for its first
+    message."""
+
+    instruction: Block = field(default_factory=Block)
+    subagent: str | None = None
+
+
+def opened(inputs: Sequence[HookInput], *, max_context_chars: int = 100_000) -> Steps[Opened]:
+    """Run SessionStart and SubagentStart hooks, in the order of `inputs`; neither can refuse anything."""
+    instruction, subagent = Block(), None
+    for hook_input in inputs:
+        said = yield from _run_hooks(hook_input)
+        if hook_input.event == "SubagentStart":
+            subagent = said.additional_context
+        else:
+            body, truncated = body_of(said.additional_context, max_context_chars=max_context_chars)
+            instruction = Block(session=body, truncated=truncated)
+    return Opened(instruction=instruction, subagent=subagent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +166,8 @@ class Turn:
 
     `history` holds the blocks of messages that are re-sent; `sticky` is the block of a retried turn, which
     runs no hook and asks no store (D16). `fires` and `recalls` say what is configured, the origin decides.
+    `instruction` is the block of the session's system instruction, `subagent` the raw context that its start
+    left for the first message, `pending` what background hooks of earlier turns said.
     """
 
     request: Request
@@ -135,6 +176,9 @@ class Turn:
     submitted_prompt: str | None = None
     history: Mapping[int, Block] = field(default_factory=dict)
     sticky: Block | None = None
+    instruction: Block = field(default_factory=Block)
+    subagent: str | None = None
+    pending: tuple[str, ...] = ()
     fires: bool = False
     recalls: bool = False
     max_context_chars: int = 100_000
@@ -147,21 +191,27 @@ class Turn:
         if self.sticky is not None:
             return self._with_injection(self.sticky)
         text = self.request.pre_injection_text()
-        context: str | None = None
+        contexts = list(self.pending)
         if self.fires and self.origin.fires_hooks and self.request.current is not None:
             said = yield from _run_hooks(
                 HookInput(scene=self.scene, prompt=text, submitted_prompt=self.submitted_prompt)
             )
             if said.blocked:
                 raise HookBlocked(hook=", ".join(said.blocked_by) or "hook", reason=said.reason, prompt=text)
-            context = said.additional_context
+            if said.additional_context is not None:
+                contexts.append(said.additional_context)
         memories: tuple[Memory, ...] = ()
         if self.recalls and self.origin.recalls and not is_blank(text):
             memories = yield from _recall(shortened(text), self._delivered())
-        return self._with_injection(block_of(context, memories, max_context_chars=self.max_context_chars))
+        context = "\n".join(contexts) if contexts else None
+        return self._with_injection(
+            block_of(context, memories, subagent=self.subagent, max_context_chars=self.max_context_chars)
+        )
 
     def _with_injection(self, block: Block) -> Prepared:
         blocks = dict(self.history)
+        if self.instruction:
+            blocks[SYSTEM] = self.instruction
         if block and self.request.current is not None:
             blocks[self.request.current] = block
         return Prepared(request=self.request, blocks=blocks, block=block)

@@ -12,7 +12,7 @@ TIERS = (
     ("chat", "testing"),
     ("app",),
     ("seam",),
-    ("session", "drive", "streams", "settle", "remember"),
+    ("sessions", "session", "drive", "streams", "settle", "remember"),
     ("hooks", "sdks", "transcript", "telemetry", "ledger", "context", "settings"),
     ("turn", "resume"),
     ("records",),

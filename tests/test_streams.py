@@ -135,6 +135,26 @@ def test_a_stream_that_is_left_and_closed_is_cancelled_with_what_came(room: Call
     assert here.settled() == ([("cancelled", None, ("error",))], ["user", "assistant"])
 
 
+def test_leaving_a_stream_after_its_finish_reason_is_no_cancel(room: Callable[..., Room], kind: str) -> None:
+    here = room()
+
+    def ends(chunk: Any) -> bool:
+        return bool(chunk.choices[0].finish_reason if kind.endswith("openai") else chunk.type == "message_delta")
+
+    def sync() -> None:
+        with here.opened() as stream:
+            next(chunk for chunk in stream if ends(chunk))
+
+    async def colour() -> None:
+        async with await here.opened() as stream:
+            async for chunk in stream:
+                if ends(chunk):
+                    break
+
+    here.run(sync, colour)
+    assert here.settled() == ([("sent", None, whole(kind))], ["user", "assistant"])
+
+
 def test_leaving_the_with_of_a_stream_early_is_a_cancel(room: Callable[..., Room]) -> None:
     here = room()
 

@@ -27,7 +27,8 @@ def steps(
         for hook in hooks:
             answers = yield CallHooks(calls=((hook, hook_input.payload(now())),))
             results += answers
-            hook_input = replace(hook_input, prompt=chain(hook_input.event, hook_input.prompt, answers[0]))
+            if hook_input.prompt is not None:
+                hook_input = replace(hook_input, prompt=chain(hook_input.event, hook_input.prompt, answers[0]))
     else:
         payload = hook_input.payload(now())
         results = yield CallHooks(calls=tuple((hook, payload) for hook in hooks))
@@ -38,7 +39,8 @@ def outcome_of(event: str, hooks: Sequence[Hook], results: Sequence[HookResult])
     """What the results say together, in the order of the configuration (1.8, D10)."""
     final = aggregate(event, results)
     blocked, reason = blocks(event, final)
-    if blocked:
+    # A session or a subagent that starts cannot be refused (1.8, simple-merge events).
+    if blocked and event not in ("SessionStart", "SubagentStart"):
         names = tuple(hook.label for hook, result in zip(hooks, results, strict=True) if is_blocking(result))
         return HookOutcome(blocked=True, reason=reason or "", blocked_by=names)
     return HookOutcome(additional_context=context_of(final))

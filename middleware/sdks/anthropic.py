@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ..injection import Block
 from ..parts import Message, Part, Reply, Request, Usage
+from ..turn import SYSTEM
 from .base import Adapter, Endpoint, Placement, current_of, destination, get, message_of, role_of
 
 __all__ = ["ADAPTER"]
@@ -50,6 +51,8 @@ class _Messages:
             _with_parts(message, blocks[index], how) if index in blocks else message.raw
             for index, message in enumerate(request.messages)
         ]
+        if SYSTEM in blocks:
+            return {**body, "messages": messages, "system": _instructed(body.get("system"), blocks[SYSTEM], how)}
         return {**body, "messages": messages}
 
     def reply(self, value: object) -> Reply:
@@ -246,6 +249,17 @@ def _with_parts(message: Message, block: Block, how: Placement) -> dict[str, Any
         kept = parts[: len(parts) - len(message.echoed)] if message.echoed else parts
         merged = [*kept, *_text_blocks(block)]
     return {**(raw if isinstance(raw, Mapping) else dict(raw)), "content": merged}
+
+
+def _instructed(system: object, block: Block, how: Placement) -> object:
+    if isinstance(system, str) and how.placement == "inline":
+        return "\n\n".join([system, *block.texts] if system else block.texts)
+    given: list[object] = []
+    if isinstance(system, str):
+        given = [{"type": "text", "text": system}] if system else []
+    elif isinstance(system, (list, tuple)):
+        given = list(system)
+    return [*given, *_text_blocks(block)]
 
 
 def _text_blocks(block: Block) -> list[dict[str, Any]]:

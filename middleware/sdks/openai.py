@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ..injection import Block
 from ..parts import Message, Part, Reply, Request, Usage
+from ..turn import SYSTEM
 from .base import Adapter, Endpoint, Placement, current_of, destination, get, message_of, role_of
 
 __all__ = ["ADAPTER"]
@@ -55,8 +56,12 @@ class _Chat:
     ) -> dict[str, Any]:
         messages: list[object] = []
         replaced = False
+        instruction = blocks.get(SYSTEM)
+        instructed = next((n for n, message in enumerate(request.messages) if message.role == "system"), None)
+        if instruction is not None and instructed is None:
+            messages.append({"role": "system", "content": _content(instruction, how)})
         for index, message in enumerate(request.messages):
-            block = blocks.get(index)
+            block = blocks.get(index) if index != instructed else instruction
             if message.injection and replaced:
                 continue
             replaced = False

@@ -14,7 +14,7 @@ from .. import records
 from ..errors import HookBlocked, TranscriptError
 from ..parts import Message, Part, Reply
 from ..provenance import Origin
-from ..turn import Prepared, Scene, Turn
+from ..turn import Opened, Prepared, Scene, Turn
 from .chain import walk
 from .reader import read
 from .writer import TranscriptWriter
@@ -65,6 +65,14 @@ class Scribe:
         except (OSError, TranscriptError) as error:
             self._failed(error)
             return []
+
+    def opened(self, opened: Opened, scene: Scene, ids: TraceIds, *, parent: str | None) -> None:
+        """Write what a session's start brought: its parent, and the context in its system instruction."""
+        if parent is not None:
+            self._append(scene, ids, lambda stamp: records.parent_session_record(stamp=stamp, parent=parent))
+        body = opened.instruction.session
+        if body:
+            self._append(scene, ids, lambda stamp: records.session_start_record(stamp=stamp, context=body))
 
     def turn(self, turn: Turn, prepared: Prepared, ids: TraceIds) -> None:
         """Write an admitted turn's message before it is sent; a retry was written when it was first admitted."""

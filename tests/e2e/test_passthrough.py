@@ -176,3 +176,34 @@ def test_a_tool_loop_sends_each_request_as_a_prefix_of_the_next(sdk: str, app: M
         assert two[2:] == [result, {"role": "user", "content": [TAGGED]}]
     else:
         assert two[2:] == [{"role": "user", "content": [*result["content"], TAGGED]}]
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_a_retry_of_the_sdk_is_one_call_with_the_same_body(sdk: str, captured: Captured, app: Middleware) -> None:
+    model = LocalModel(Failure(status=503), "fine")
+    with getattr(model, sdk)(max_retries=1) as client:
+        create(sdk, app.wrap(client))
+    assert model.requests[0] == model.requests[1]
+    assert model.requests[0]["messages"][0]["content"][-1] == TAGGED
+    assert len(captured.spans_named("chat")) == 1
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+def test_a_hook_that_calls_the_wrapped_client_passes_straight_through(sdk: str) -> None:
+    clients: list[Any] = []
+    with capture("a title", "an answer") as captured, getattr(captured.model, sdk)() as client:
+        app = Middleware(Settings(), hooks=[lambda given: create(sdk, clients[0])], **captured.providers)
+        clients.append(app.wrap(client))
+        assert create(sdk, clients[0]) == "an answer"
+        assert captured.requests[0]["messages"] == MESSAGES
+        assert "a title" in captured.requests[1]["messages"][0]["content"][-1]["text"]
+        assert len(captured.spans_named("chat")) == 1
+
+
+def test_the_text_of_a_raw_stream_of_openai_is_a_string_as_unwrapped(captured: Captured, app: Middleware) -> None:
+    with captured.model.openai() as client:
+        response = app.wrap(client).chat.completions.with_raw_response.create(**body("openai"), stream=True)
+        response.http_response.read()
+        assert response.text.startswith("data: {")
+    (chat,) = captured.spans_named("chat")
+    assert (chat.attributes or {})["firsthand.turn.outcome"] == "sent"

@@ -91,3 +91,23 @@ def test_a_raw_response_that_is_left_early_is_settled_once_as_cancelled(
     closed(client)
     assert [(chat.attributes or {}).get("firsthand.turn.outcome") for chat in chats] == ["cancelled"]
     assert len(captured.spans_named("chat")) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("how", ["parse", "iter_lines", "nothing"])
+def test_an_async_response_that_is_left_early_is_settled_once_as_cancelled(
+    captured: Captured, app: Middleware, kind: str, how: str
+) -> None:
+    async def main() -> list[Any]:
+        async with app.wrap(client_of(kind, True, captured.model)) as client:
+            calls = resource(kind, client)
+            async with calls.with_streaming_response.create(**body(kind), stream=True) as response:
+                if how == "iter_lines":
+                    await anext(response.iter_lines())
+                elif how == "parse":
+                    await anext(await response.parse())
+            return captured.spans_named("chat")
+
+    chats = asyncio.run(main())
+    assert [(chat.attributes or {}).get("firsthand.turn.outcome") for chat in chats] == ["cancelled"]
+    assert len(captured.spans_named("chat")) == 1
