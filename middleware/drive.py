@@ -7,10 +7,7 @@ caller's own loop.
 
 from __future__ import annotations
 
-import contextvars
 import logging
-import os
-import queue
 import sys
 import threading
 import time
@@ -23,7 +20,8 @@ from typing import Any, Literal, TypeVar
 from recall_store import Match, Store
 
 from . import context
-from .hooks import CallHooks, Hook, HookResult, HookSet
+from .crew import crew
+from .hooks import Ask, CallHooks, Hook, HookResult, HookSet, context_of
 from .injection import Memory
 from .ledger import CatchUp, Wait
 from .telemetry import TurnTrace
@@ -33,6 +31,7 @@ __all__ = ["Fetch", "drive", "drive_async"]
 
 T = TypeVar("T")
 _log = logging.getLogger("firsthand")
+_background = threading.BoundedSemaphore(16)
 
 
 def drive(steps: Generator[Any, Any, T], perform: Callable[[Any], Any]) -> T:
@@ -72,7 +71,8 @@ async def drive_async(steps: Generator[Any, Any, T], perform: Callable[[Any], Aw
 class Fetch:
     """Performs the steps of one turn: runs hooks, asks the store, waits for a flight.
 
-    `store` None means that nothing is recalled; `recall_timeout` is in seconds.
+    `store` None means that nothing is recalled; `recall_timeout` is in seconds. `ask` puts a prompt hook's question
+    to the unwrapped client; `later` takes what a background hook says once it has ended.
     """
 
     def __init__(
@@ -85,6 +85,8 @@ class Fetch:
         namespace: str | None = None,
         top_k: int = 5,
         recall_timeout: float = 0.1,
+        ask: Ask | None = None,
+        later: Callable[[str], None] | None = None,
     ) -> None:
         self._trace = trace
         self._hooks = hooks
@@ -93,6 +95,8 @@ class Fetch:
         self._namespace = namespace
         self._top_k = top_k
         self._recall_timeout = recall_timeout
+        self._ask = ask
+        self._later = later
 
     def perform(self, step: object) -> object:
         """Answer a step, in the caller's thread or one of ours."""
@@ -102,7 +106,7 @@ class Fetch:
             case CallHooks():
                 return self._call_hooks(step)
             case Recall():
-                return self._recalled(_crew.submit(self._search, step), step)
+                return self._recalled(crew.submit(self._search, step), step)
             case Wait():
                 return _waited(step)
             case CatchUp():
@@ -120,36 +124,68 @@ class Fetch:
             case CallHooks():
                 return list(await asyncio.gather(*(self._call_hook_async(*call) for call in step.calls)))
             case Recall():
-                search = _crew.submit(self._search, step)
+                search = crew.submit(self._search, step)
                 await asyncio.wait([asyncio.wrap_future(search)], timeout=self._recall_timeout)
                 return self._recalled(search, step, timeout=0)
             case Wait():
                 await asyncio.shield(asyncio.wrap_future(step.flight.landed))
                 return True
             case CatchUp():
-                return await asyncio.wrap_future(_crew.submit(step.read))
+                return await asyncio.wrap_future(crew.submit(step.read))
         raise TypeError(f"no driver performs {type(step).__name__}")
 
     def _call_hooks(self, step: CallHooks) -> list[HookResult]:
         if len(step.calls) == 1:
             return [self._call_hook(*step.calls[0])]
-        return [future.result() for future in [_crew.submit(self._call_hook, *call) for call in step.calls]]
+        return [future.result() for future in [crew.submit(self._call_hook, *call) for call in step.calls]]
 
     def _call_hook(self, hook: Hook, payload: Any) -> HookResult:
+        if getattr(hook, "background", False):
+            return self._call_in_background(hook, payload)
         trace = self._trace.start_hook(event=hook.event, type=hook.type, label=hook.label)
         with context.inside(), trace.current():
-            result = hook.call(payload)
+            result = self._bound(hook).call(payload)
         return _reported(hook, result, trace)
 
     async def _call_hook_async(self, hook: Hook, payload: Any) -> HookResult:
-        if not hook.is_async:
-            import asyncio
+        import asyncio
 
-            return await asyncio.wrap_future(_crew.submit(self._call_hook, hook, payload))
+        hook = self._bound(hook)
+        if getattr(hook, "background", False):
+            return self._call_in_background(hook, payload)
+        if not hook.is_async:
+            return await asyncio.wrap_future(crew.submit(self._call_hook, hook, payload))
         trace = self._trace.start_hook(event=hook.event, type=hook.type, label=hook.label)
         with context.inside(), trace.current():
             result = await hook.call_async(payload)
         return _reported(hook, result, trace)
+
+    def _bound(self, hook: Hook) -> Hook:
+        asking = getattr(hook, "asking", None)
+        bound: Hook = asking(self._ask) if asking is not None and self._ask is not None else hook
+        return bound
+
+    def _call_in_background(self, hook: Hook, payload: Any) -> HookResult:
+        trace = self._trace.start_hook(event=hook.event, type=hook.type, label=hook.label)
+        goes_on: dict[str, object] = {"continue": True}
+        if not _background.acquire(blocking=False):
+            refused = HookResult(
+                success=False, outcome="non_blocking_error", output=goes_on, error="too many async hooks are running"
+            )
+            return _reported(hook, refused, trace)
+
+        def run() -> None:
+            try:
+                with context.inside():
+                    result = _reported(hook, hook.call(payload), trace)
+                said = context_of(result.output)
+                if said and self._later is not None:
+                    self._later(said)
+            finally:
+                _background.release()
+
+        crew.submit(run)
+        return HookResult(success=True, outcome="success", output=goes_on)
 
     def _search(self, step: Recall) -> list[Match]:
         if self._store is None or self._namespace is None:
@@ -244,55 +280,3 @@ def _age(created: datetime | None, now: datetime) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-class _Crew:
-    """A bounded crew of daemon threads: a hung hook neither starves a loop nor holds up the exit."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._reset()
-        os.register_at_fork(after_in_child=self._reset)
-
-    def _reset(self) -> None:
-        self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._lock = threading.Lock()
-        self._threads = 0
-        self._idle = 0
-
-    def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
-        """Run `function` in a thread, in a copy of the caller's context."""
-        future: Future[T] = Future()
-        here = contextvars.copy_context()
-
-        def job() -> None:
-            if not future.set_running_or_notify_cancel():
-                return
-            try:
-                result = here.run(function, *arguments)
-            except BaseException as error:  # noqa: BLE001  (it is the future's to raise)
-                future.set_exception(error)
-            else:
-                future.set_result(result)
-
-        with self._lock:
-            grow = self._idle <= self._jobs.qsize() and self._threads < self._size
-            if grow:
-                self._threads += 1
-        self._jobs.put(job)
-        if grow:
-            threading.Thread(target=self._work, name="firsthand", daemon=True).start()
-        return future
-
-    def _work(self) -> None:
-        while True:
-            with self._lock:
-                self._idle += 1
-            job = self._jobs.get()
-            with self._lock:
-                self._idle -= 1
-            job()
-            del job
-
-
-_crew = _Crew(32)

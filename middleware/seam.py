@@ -12,7 +12,7 @@ import recall_store
 
 from . import context
 from .drive import Fetch, drive, drive_async
-from .hooks import HookSet
+from .hooks import Answer, Ask, HookSet, Question
 from .ledger import thread_of
 from .parts import Reply
 from .provenance import Origin, Submission
@@ -103,8 +103,8 @@ class _Call:
             ids=self._ids,
         )
 
-    def fetch(self) -> Fetch:
-        """What performs the steps of this turn."""
+    def fetch(self, ask: Ask) -> Fetch:
+        """What performs the steps of this turn; `ask` puts a prompt hook's question to the unwrapped client."""
         wiring, given = self._seam.wiring, self._seam.wiring.settings
         return Fetch(
             trace=self.account.trace,
@@ -114,7 +114,22 @@ class _Call:
             namespace=self._namespace,
             top_k=given.recall_top_k,
             recall_timeout=given.recall_timeout,
+            ask=ask,
+            later=self._session.hear_later if self._session is not None else None,
         )
+
+    def question(self, question: Question, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments that ask a prompt hook's question: the turn's own type of reply and credentials, no more."""
+        given = arguments.get("options") or {}
+        options = {"timeout": question.timeout, **{name: given[name] for name in ("security",) if name in given}}
+        body = self._endpoint.question(question.model or self._request.model, question.text, question.max_tokens)
+        return {"cast_to": arguments["cast_to"], "body": body, "options": options}
+
+    def said(self, reply: Any) -> Answer:
+        """What the model answered to a prompt hook's question."""
+        read = self._endpoint.reply(reply)
+        whole = not {"length", "max_tokens"}.intersection(read.finish_reasons)
+        return Answer(text="".join(message.text for message in read.messages), whole=whole)
 
     def admit(self, admitted: Admitted) -> None:
         """Take what the steps came to: the blocks of this request, and the session that is told how it ends."""
@@ -200,9 +215,14 @@ class Seam:
         call = self._call(client, path, arguments)
         if call is None:
             return post(path, **arguments)
+        asked = dict(arguments)
+
+        def ask(question: Question) -> Answer:
+            return call.said(post(path, **call.question(question, asked)))
+
         try:
             if not call.is_watched_only:
-                call.admit(drive(call.steps(), call.fetch().perform))
+                call.admit(drive(call.steps(), call.fetch(ask).perform))
             arguments = call.start(arguments)
             with call.sending(arguments):
                 answer = post(path, **arguments)
@@ -218,9 +238,14 @@ class Seam:
         call = self._call(client, path, arguments)
         if call is None:
             return await post(path, **arguments)
+        asked = dict(arguments)
+
+        async def ask(question: Question) -> Answer:
+            return call.said(await post(path, **call.question(question, asked)))
+
         try:
             if not call.is_watched_only:
-                call.admit(await drive_async(call.steps(), call.fetch().perform_async))
+                call.admit(await drive_async(call.steps(), call.fetch(ask).perform_async))
             arguments = call.start(arguments)
             with call.sending(arguments):
                 answer = await post(path, **arguments)

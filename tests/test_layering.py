@@ -13,7 +13,7 @@ TIERS = (
     ("app",),
     ("seam",),
     ("sessions", "session", "drive", "streams", "settle", "remember"),
-    ("hooks", "sdks", "transcript", "telemetry", "ledger", "context", "settings"),
+    ("hooks", "sdks", "transcript", "telemetry", "ledger", "context", "settings", "crew"),
     ("turn", "resume"),
     ("records",),
     ("injection",),

@@ -1,20 +1,26 @@
 """Hooks: what may add context to a turn or refuse it, before anything is sent."""
 
-from .aggregate import aggregate, blocks, chain
+from .aggregate import aggregate, blocks, chain, context_of
 from .base import CallHooks, Hook, HookResult
 from .command import CommandHook
 from .function import FunctionHook
+from .prompt import Answer, Ask, PromptHook, Question
 from .select import HookSet, load_hooks
 
 __all__ = [
+    "Answer",
+    "Ask",
     "CallHooks",
     "CommandHook",
     "FunctionHook",
     "Hook",
     "HookResult",
     "HookSet",
+    "PromptHook",
+    "Question",
     "aggregate",
     "blocks",
     "chain",
+    "context_of",
     "load_hooks",
 ]

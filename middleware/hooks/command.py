@@ -38,7 +38,8 @@ class CommandHook:
     """A command, run with `<shell> -c` in the payload's `cwd` (blank: this process's own).
 
     `env` is added to the environment last. With `fail_closed` any failure refuses the turn, as far as the command
-    did not decide itself. Waits are bounded by `timeout_ms` plus 3 seconds.
+    did not decide itself. Waits are bounded by `timeout_ms` plus 3 seconds. A `background` hook (`async: true`) is
+    not waited for: it cannot refuse the turn, and what it says is context of the next one (1.13).
     """
 
     type: ClassVar[str] = "command"
@@ -52,6 +53,7 @@ class CommandHook:
     shell: str = "bash"
     env: Mapping[str, str] = field(default_factory=dict, hash=False)
     fail_closed: bool = False
+    background: bool = False
 
     @property
     def label(self) -> str:
@@ -131,8 +133,6 @@ class CommandHook:
         warnings = []
         if legacy:
             warnings.append(f"{where}: a timeout of {_LEGACY_FROM} or more is read as milliseconds; write seconds")
-        if entry.get("async") is True:
-            warnings.append(f"{where}: async hooks are not supported yet; the turn waits for this one")
         hook = cls(
             command=command,
             name=name,
@@ -142,6 +142,7 @@ class CommandHook:
             shell=str(shell),
             env=_env_of(entry.get("env"), where),
             fail_closed=fail_mode == "closed",
+            background=entry.get("async") is True,
         )
         return hook, tuple(warnings)
 

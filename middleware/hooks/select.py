@@ -1,8 +1,8 @@
-"""Which hooks run: the hooks file, and the set that is made of it.
+"""Which hooks run: the hooks file, its entries, and the set that is made of them.
 
-The file has the reference's JSON shape, or the same in TOML; its other keys belong to other programs. A file that
-names no usable hook where it names one is an error, never a hook that silently does not run.
-Source: hooks-and-transcripts 1.6 and 1.14.
+The file has the reference's JSON shape, comments among it, or the same in TOML; its other keys belong to other
+programs. In a hooks file that is named, an entry that cannot run is an error, never a hook that silently does not run.
+Source: hooks-and-transcripts 1.6, 1.9 and 1.14.
 """
 
 from __future__ import annotations
@@ -10,19 +10,36 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import re
 import tomllib
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from ..errors import SettingsError
 from ..turn import HookInput, HookOutcome
 from .base import CallHooks, Executor, Hook, HookResult
+from .matchers import SUBJECTS, is_everything, is_usable, selects
 from .steps import steps
 
-__all__ = ["EVENTS", "FIRED", "HookSet", "executor_of", "load_hooks", "parse_hooks"]
+__all__ = [
+    "EVENTS",
+    "FIRED",
+    "Entry",
+    "HookSet",
+    "State",
+    "document_of",
+    "entries_of",
+    "executor_of",
+    "hook_set",
+    "is_disabled",
+    "load_hooks",
+    "parse_hooks",
+    "without_duplicates",
+]
 
-FIRED = ("UserPromptSubmit",)
+FIRED = ("UserPromptSubmit", "SessionStart", "SubagentStart")
 """The events that this program fires."""
 
 EVENTS = frozenset(
@@ -53,33 +70,69 @@ EVENTS = frozenset(
 )
 """The events of the reference."""
 
+State: TypeAlias = Literal["runs", "disabled", "untrusted", "duplicate", "skipped", "invalid"]
+
 _NO_EVENTS = frozenset({"enabled", "disabled", "notifications"})
+_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One hook as a file has it, and what becomes of it; an event that is not fired is one entry.
+
+    `where` is the file and the place in it, `what` the command, URL or prompt. `hook` is None for what cannot run;
+    `why` is then one line, also for one that could and does not. `source` tells sources apart. A matcher that the
+    event ignores is not kept.
+    """
+
+    event: str
+    where: str
+    state: State = "runs"
+    why: str = ""
+    type: str = ""
+    name: str = ""
+    what: str = ""
+    matcher: str = ""
+    source: str = ""
+    hook: Hook | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookSet:
-    """Hooks in the order of their configuration; `warnings` are for the person who wrote it, one line each."""
+    """Hooks in the order of their configuration; `warnings` are for the person who wrote it, one line each.
+
+    `matchers` are those of `hooks`, in their order; where it ends, the hooks that are left run for every subject.
+    """
 
     hooks: tuple[Hook, ...] = ()
     warnings: tuple[str, ...] = ()
+    matchers: tuple[str, ...] = ()
 
-    def for_event(self, event: str) -> tuple[Hook, ...]:
-        """The hooks of `event`; of several with one `key` the first."""
+    def for_event(self, event: str, subject: str | None = None) -> tuple[Hook, ...]:
+        """The hooks of `event` whose matcher selects `subject` (None: all of them); of several with one `key` the
+        first.
+
+        The subject is the source of a SessionStart, the agent type of a SubagentStart; a UserPromptSubmit has none.
+        """
         unique: dict[str, Hook] = {}
-        for hook in self.hooks:
-            if hook.event == event:
+        for i, hook in enumerate(self.hooks):
+            matcher = self.matchers[i] if i < len(self.matchers) else ""
+            if hook.event == event and selects(event, matcher, subject):
                 unique.setdefault(hook.key, hook)
         return tuple(unique.values())
 
     def adding(self, *hooks: Hook) -> HookSet:
-        """This set with `hooks` after its own."""
+        """This set with `hooks` after its own; they run for every subject."""
         return replace(self, hooks=(*self.hooks, *hooks))
 
     def steps(
         self, hook_input: HookInput, *, now: Callable[[], str]
     ) -> Generator[CallHooks, list[HookResult], HookOutcome]:
         """Yield the calls of an event, return what they said; `now` gives ISO-8601 UTC with milliseconds and `Z`."""
-        return steps(self.for_event(hook_input.event), hook_input, now)
+        subject = hook_input.details.get(SUBJECTS.get(hook_input.event, ""))
+        chosen = self.for_event(hook_input.event, subject if isinstance(subject, str) else None)
+        return steps(chosen, hook_input, now)
 
 
 def load_hooks(path: str | Path) -> HookSet:
@@ -89,45 +142,124 @@ def load_hooks(path: str | Path) -> HookSet:
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        data = path.read_bytes()
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read ({error.strerror}); check hooks_file") from None
+    return parse_hooks(document_of(data, path), where=str(path))
+
+
+def document_of(data: bytes, path: Path) -> object:
+    """Parse what a hooks file holds; JSON may have comments, as the reference's settings do.
+
+    Raises `SettingsError`.
+    """
+    try:
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise SettingsError(f"{path}: is not UTF-8; save it as UTF-8") from None
     try:
-        document = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        return tomllib.loads(text) if path.suffix == ".toml" else _json_of(text)
     except (ValueError, RecursionError) as error:
         kind = "TOML" if path.suffix == ".toml" else "JSON"
         raise SettingsError(f"{path}: is not valid {kind} ({str(error).splitlines()[0]}); mend it there") from None
-    return parse_hooks(document, where=str(path))
 
 
 def parse_hooks(document: object, *, where: str) -> HookSet:
     """Make a set of a parsed hooks file; `where` names it in errors and warnings. Raises `SettingsError`."""
+    if is_disabled(document, where=where):
+        return HookSet()
+    entries = without_duplicates(entries_of(document, where=where))
+    for entry in entries:
+        if entry.state == "invalid":
+            raise SettingsError(entry.why)
+    no_hooks = isinstance(document, Mapping) and document.get("hooks") is None
+    return hook_set(entries, (f"{where}: has no `hooks`, so none will run",) if no_hooks else ())
+
+
+def is_disabled(document: object, *, where: str) -> bool:
+    """True if a hooks file says `disableAllHooks`. Raises `SettingsError` for what is no object or no boolean."""
     if not isinstance(document, Mapping):
         raise SettingsError(f"{where}: is no object; write {{'hooks': {{...}}}}")
     disabled = document.get("disableAllHooks", False)
     if not isinstance(disabled, bool):
         raise SettingsError(f"{where}: disableAllHooks is neither true nor false; write one of them")
-    if disabled:
-        return HookSet()
-    events = document.get("hooks")
+    return disabled
+
+
+def hook_set(entries: Iterable[Entry], warnings: Iterable[str] = ()) -> HookSet:
+    """Make a set of the entries that run, with the warnings of all but the untrusted and disabled."""
+    entries = list(entries)
+    running = [(entry.hook, entry.matcher) for entry in entries if entry.state == "runs" and entry.hook is not None]
+    matchers = [matcher for _, matcher in running]
+    while matchers and not matchers[-1]:
+        matchers.pop()
+    said = [
+        warning for entry in entries if entry.state in ("runs", "skipped", "duplicate") for warning in entry.warnings
+    ]
+    return HookSet(hooks=tuple(hook for hook, _ in running), warnings=(*warnings, *said), matchers=tuple(matchers))
+
+
+def entries_of(document: object, *, where: str, source: str = "") -> list[Entry]:
+    """Read every hook of a parsed hooks file, what is wrong with it included; never raises for what the file holds."""
+    events = document.get("hooks") if isinstance(document, Mapping) else None
     if events is None:
-        return HookSet(warnings=(f"{where}: has no `hooks`, so none will run",))
+        return []
     if not isinstance(events, Mapping):
-        raise SettingsError(f"{where}: `hooks` is no object; write event names with lists of definitions")
-    hooks: list[Hook] = []
-    warnings: list[str] = []
+        why = f"{where}: `hooks` is no object; write event names with lists of definitions"
+        return [Entry(event="", where=where, state="invalid", why=why, source=source)]
+    entries: list[Entry] = []
     for event, definitions in events.items():
+        place = f"{where}: {event}"
         if event in FIRED:
-            more = _event_hooks(event, definitions, f"{where}: {event}")
-            hooks += more.hooks
-            warnings += more.warnings
-        elif event in EVENTS:
-            warnings.append(f"{where}: {event} is not fired by firsthand; its hooks are skipped")
+            entries += (replace(entry, source=source) for entry in _event_entries(event, definitions, place))
         elif event not in _NO_EVENTS:
-            warnings.append(f"{where}: {event!r} is no event; its hooks are skipped, did you mean {FIRED[0]}?")
-    return HookSet(hooks=tuple(hooks), warnings=tuple(warnings))
+            known = event in EVENTS
+            warning = (
+                f"{place} is not fired by firsthand; its hooks are skipped"
+                if known
+                else f"{where}: {event!r} is no event; its hooks are skipped, did you mean {FIRED[0]}?"
+            )
+            why = "is not fired by firsthand" if known else "is no event"
+            entries.append(
+                Entry(event=event, where=place, state="skipped", why=why, source=source, warnings=(warning,))
+            )
+    return entries
+
+
+def without_duplicates(entries: Iterable[Entry]) -> list[Entry]:
+    """Mark what never runs because an earlier entry does: with its key, or with its name and matcher in its source.
+
+    The second rule is the reference's too (1.14); two commands of one name are probably a slip, so it is a warning.
+    """
+    marked: list[Entry] = []
+    keys: dict[tuple[str, str], Entry] = {}
+    names: dict[tuple[object, ...], Entry] = {}
+    for entry in entries:
+        if entry.state != "runs" or entry.hook is None:
+            marked.append(entry)
+            continue
+        # A hook behind another matcher still may be the first one that runs for some subject.
+        twin = next(
+            (
+                keys[key]
+                for key in ((f"{entry.event} {entry.hook.key}", ""), (f"{entry.event} {entry.hook.key}", entry.matcher))
+                if key in keys
+            ),
+            None,
+        )
+        name = (entry.source, entry.event, entry.type, entry.name or entry.what, entry.matcher, entry.hook.sequential)
+        if twin is not None:
+            entry = replace(entry, state="duplicate", why=f"is the same as {twin.where}")
+        elif name in names:
+            first = names[name]
+            why = f"has the name of {first.where}"
+            warning = f"{entry.where}: is skipped, {first.where} is called {entry.name!r} too; give it another name"
+            entry = replace(entry, state="duplicate", why=why, warnings=(*entry.warnings, warning))
+        else:
+            keys.setdefault((f"{entry.event} {entry.hook.key}", entry.matcher), entry)
+            names[name] = entry
+        marked.append(entry)
+    return marked
 
 
 def executor_of(kind: str) -> type[Executor] | None:
@@ -141,27 +273,65 @@ def executor_of(kind: str) -> type[Executor] | None:
     return executor
 
 
-def _event_hooks(event: str, definitions: object, where: str) -> HookSet:
+def _event_entries(event: str, definitions: object, where: str) -> Iterator[Entry]:
     if not isinstance(definitions, list):
-        raise SettingsError(f"{where}: is no list; write a list of definitions")
-    hooks: list[Hook] = []
-    warnings: list[str] = []
+        yield _invalid(event, where, "is no list; write a list of definitions")
+        return
     for i, definition in enumerate(definitions):
         entries = definition.get("hooks") if isinstance(definition, Mapping) else None
         if not isinstance(entries, list):
-            raise SettingsError(f"{where}[{i}]: has no list `hooks`; put the hook into 'hooks': [...]")
-        for k, entry in enumerate(entries):
-            hook, more = _hook(entry, event, definition.get("sequential") is True, f"{where}[{i}].hooks[{k}]")
-            hooks.append(hook)
-            warnings += more
-    return HookSet(hooks=tuple(hooks), warnings=tuple(warnings))
+            yield _invalid(event, f"{where}[{i}]", "has no list `hooks`; put the hook into 'hooks': [...]")
+            continue
+        matcher, warnings = "", ()
+        if event in SUBJECTS:
+            matcher = definition.get("matcher") or ""
+            if not isinstance(matcher, str):
+                yield _invalid(event, f"{where}[{i}]", "`matcher` is no string; quote it")
+                continue
+            if is_everything(matcher):
+                matcher = ""
+            elif not is_usable(matcher):
+                warnings = (
+                    f"{where}[{i}]: the matcher {matcher!r} is no regular expression that can be read; it selects nothing "
+                    "but a subject that equals it",
+                )
+        sequential = definition.get("sequential") is True
+        for k, item in enumerate(entries):
+            entry = _entry(item, event, sequential, f"{where}[{i}].hooks[{k}]")
+            yield replace(entry, matcher=matcher, warnings=(*entry.warnings, *(warnings if k == 0 else ())))
 
 
-def _hook(entry: object, event: str, sequential: bool, where: str) -> tuple[Hook, tuple[str, ...]]:
-    if not isinstance(entry, Mapping):
-        raise SettingsError(f"{where}: is no object; write 'type' and 'command'")
-    kind = entry.get("type")
+def _entry(item: object, event: str, sequential: bool, where: str) -> Entry:
+    if not isinstance(item, Mapping):
+        return _invalid(event, where, "is no object; write 'type' and 'command'")
+    kind, name = item.get("type"), item.get("name")
+    shown = {
+        "type": kind if isinstance(kind, str) else "",
+        "name": name if isinstance(name, str) else "",
+        "what": next((text for key in ("command", "url", "prompt") if isinstance(text := item.get(key), str)), ""),
+    }
     executor = executor_of(kind) if isinstance(kind, str) else None
     if executor is None:
-        raise SettingsError(f"{where}: {kind!r} is no type of hook here; write 'type': 'command'")
-    return executor.configured(entry, event=event, sequential=sequential, where=where)
+        return _invalid(event, where, f"{kind!r} is no type of hook here; write 'type': 'command'", **shown)
+    try:
+        hook, warnings = executor.configured(item, event=event, sequential=sequential, where=where)
+    except SettingsError as error:
+        return Entry(event=event, where=where, state="invalid", why=str(error), **shown)
+    return Entry(event=event, where=where, hook=hook, warnings=warnings, **shown)
+
+
+def _invalid(event: str, where: str, why: str, **shown: str) -> Entry:
+    return Entry(event=event, where=where, state="invalid", why=f"{where}: {why}", **shown)
+
+
+def _json_of(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        bare = _COMMENT.sub(lambda found: found[0] if found[0].startswith('"') else " ", text)
+        if bare == text:
+            raise
+        try:
+            return json.loads(bare)
+        except ValueError:
+            raise error from None

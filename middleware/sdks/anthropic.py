@@ -70,6 +70,10 @@ class _Messages:
     def collector(self) -> _MessageEvents:
         return _MessageEvents()
 
+    def question(self, model: str, text: str, max_tokens: int) -> dict[str, Any]:
+        messages = [{"role": "user", "content": text}]
+        return {"model": model, "messages": messages, "max_tokens": max_tokens, "temperature": 0}
+
 
 class _MessageEvents:
     """Puts the events of a streamed message together."""

@@ -5,6 +5,7 @@ Wire shapes: the API reference of chat completions (role, content as string or p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from .base import Adapter, Endpoint, Placement, current_of, destination, get, me
 
 __all__ = ["ADAPTER"]
 
+_REASONING: Final = re.compile(r"o\d|gpt-5")
 _ROLES: Final = {"developer": "system", "function": "tool"}
 _OPTIONS: Final = {
     "max_tokens": "max_tokens",
@@ -90,6 +92,12 @@ class _Chat:
 
     def collector(self) -> _ChatChunks:
         return _ChatChunks()
+
+    def question(self, model: str, text: str, max_tokens: int) -> dict[str, Any]:
+        body: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": text}]}
+        if _REASONING.match(model.rpartition("/")[2]):
+            return {**body, "max_completion_tokens": max_tokens}
+        return {**body, "max_tokens": max_tokens, "temperature": 0}
 
 
 class _ChatChunks:

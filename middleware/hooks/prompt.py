@@ -1,0 +1,259 @@
+"""Executor `prompt`: a question to the model about the payload, which answers whether the turn may go on.
+
+The question goes out through the client as it was before it was wrapped: it is nobody's turn. The provider sees the
+whole payload, `submitted_prompt` included. Source: hooks-and-transcripts 1.12.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+from ..errors import SettingsError
+from ..parts import clean, trim
+from .base import HookResult, Payload
+from .jsontext import decode
+from .output import timed_out
+from .workers import TooManyAbandoned, call_in_worker
+
+__all__ = ["EXECUTOR", "Answer", "Ask", "PromptHook", "Question", "answer_of", "timeout_of"]
+
+DEFAULT_TIMEOUT_MS = 30_000
+BLOCKED = "Blocked by prompt hook"
+_MAX_TIMER_MS = 2**31 - 1
+_ARGUMENTS = "$ARGUMENTS"
+_FENCE = re.compile(r"```[a-zA-Z]*\s*\n?(.*?)```", re.DOTALL)
+_LOG_BYTES = 1 << 20
+_LOG_DAYS = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked: one user message for `model` (None: the one of the turn), within `timeout` seconds."""
+
+    text: str
+    model: str | None = None
+    max_tokens: int = 500
+    timeout: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the model said; `whole` is False when it was cut by the token limit."""
+
+    text: str
+    whole: bool = True
+
+
+Ask: TypeAlias = Callable[[Question], Answer | Awaitable[Answer]]
+"""Asks the unwrapped client; a coroutine function where the client is asynchronous."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptHook:
+    """A template with `$ARGUMENTS`, put to a model that answers `{ok, reason?, additionalContext?}` in JSON.
+
+    An answer that cannot be read lets the turn go on; a provider that fails is a non-blocking error. `ask` is bound
+    by the driver, a turn at a time. With `debug_log` every question is appended to that file: mode 0600, a second
+    file once it holds 1 MiB, and nothing in it older than 7 days.
+    """
+
+    type: ClassVar[str] = "prompt"
+
+    prompt: str
+    name: str = ""
+    event: str = "UserPromptSubmit"
+    sequential: bool = False
+    timeout_ms: int = DEFAULT_TIMEOUT_MS
+    model: str | None = None
+    debug_log: str | None = None
+    ask: Ask | None = None
+
+    @property
+    def label(self) -> str:
+        """The configured name, or `prompt`: a template is not for export."""
+        return self.name.strip() or "prompt"
+
+    @property
+    def key(self) -> str:
+        """`name:prompt`, or the template of an unnamed hook (1.6)."""
+        return f"{self.name}:{self.prompt}" if self.name else self.prompt
+
+    @property
+    def is_async(self) -> bool:
+        """Whether it asks with `await`."""
+        return inspect.iscoroutinefunction(self.ask)
+
+    def asking(self, ask: Ask) -> PromptHook:
+        """This hook, bound to a model that can be asked."""
+        return replace(self, ask=ask)
+
+    def call(self, payload: Payload) -> HookResult:
+        """Ask in a worker thread and wait; see `Hook.call`."""
+        started = time.perf_counter()
+        seconds = self.timeout_ms / 1000
+        try:
+            result = call_in_worker(lambda: self._asked(payload), seconds) or timed_out(self.timeout_ms)
+        except TooManyAbandoned:
+            result = _failed("too many earlier calls of hooks still hang")
+        except Exception as error:  # noqa: BLE001 - no hook may break the turn (a thread cannot be started)
+            result = _failed(f"prompt hook could not be started: {type(error).__name__}")
+        return replace(result, duration_ms=(time.perf_counter() - started) * 1000)
+
+    async def call_async(self, payload: Payload) -> HookResult:
+        """Ask on the running loop; with a synchronous client in a worker thread."""
+        import asyncio
+
+        if not self.is_async:
+            return await asyncio.to_thread(self.call, payload)
+        started = time.perf_counter()
+        try:
+            result = await asyncio.wait_for(self._asked_async(payload), self.timeout_ms / 1000)
+        except TimeoutError:
+            result = timed_out(self.timeout_ms)
+        return replace(result, duration_ms=(time.perf_counter() - started) * 1000)
+
+    def _asked(self, payload: Payload) -> HookResult:
+        try:
+            answer = self._ask(self._question(payload))
+            if inspect.isawaitable(answer):
+                return _failed("an asynchronous client cannot be asked from a thread")
+        except Exception as error:  # noqa: BLE001 - the provider's failure is not the turn's
+            return _failed(f"the model could not be asked: {type(error).__name__}")
+        return answer_of(self.event, answer)
+
+    async def _asked_async(self, payload: Payload) -> HookResult:
+        try:
+            answer: Any = self._ask(self._question(payload))
+            answer = await answer
+        except Exception as error:  # noqa: BLE001 - the provider's failure is not the turn's
+            return _failed(f"the model could not be asked: {type(error).__name__}")
+        return answer_of(self.event, answer)
+
+    def _ask(self, question: Question) -> Answer | Awaitable[Answer]:
+        if self.ask is None:
+            raise LookupError("a prompt hook runs in a turn of a wrapped client only")
+        return self.ask(question)
+
+    def _question(self, payload: Payload) -> Question:
+        arguments = clean(json.dumps(payload, ensure_ascii=False, indent=2, default=str))
+        text = self.prompt.replace(_ARGUMENTS, arguments)
+        if self.debug_log is not None:
+            _logged(Path(self.debug_log), text)
+        return Question(text=text, model=self.model, timeout=self.timeout_ms / 1000)
+
+    @classmethod
+    def configured(
+        cls, entry: Mapping[str, object], *, event: str, sequential: bool, where: str
+    ) -> tuple[PromptHook, tuple[str, ...]]:
+        """Read an entry of a hooks file; see `Executor.configured`."""
+        prompt = entry.get("prompt")
+        if not isinstance(prompt, str) or not prompt.strip():
+            raise SettingsError(f"{where}: a prompt hook has no prompt; give it a non-empty string `prompt`")
+        texts: dict[str, str | None] = {}
+        for key in ("name", "model", "debugLog"):
+            value = entry.get(key)
+            if value is not None and not isinstance(value, str):
+                raise SettingsError(f"{where}: `{key}` is no string; quote it")
+            texts[key] = value
+        hook = cls(
+            prompt=prompt,
+            name=texts["name"] or "",
+            event=event,
+            sequential=sequential,
+            timeout_ms=timeout_of(entry.get("timeout")),
+            model=texts["model"] or None,
+            debug_log=texts["debugLog"] or None,
+        )
+        warnings = (
+            () if _ARGUMENTS in prompt else (f"{where}: the prompt holds no {_ARGUMENTS}; it asks about nothing",)
+        )
+        return hook, warnings
+
+
+EXECUTOR = PromptHook
+
+
+def timeout_of(value: object) -> int:
+    """Milliseconds of a configured `timeout` in seconds; what a timer cannot hold fires after 1 ms (1.5).
+
+    >>> timeout_of(None), timeout_of(10), timeout_of(-1)
+    (30000, 10000, 1)
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
+        return DEFAULT_TIMEOUT_MS
+    milliseconds = value * 1000
+    return int(milliseconds) if 1 <= milliseconds <= _MAX_TIMER_MS else 1
+
+
+def answer_of(event: str, answer: Answer) -> HookResult:
+    """Read a model's answer: fences and prose around the JSON are tolerated; what cannot be read allows."""
+    text = trim(answer.text)
+    if not text or not answer.whole:
+        return _failed("the model's answer is empty" if not text else "the model's answer was cut off")
+    value = _object_in(text)
+    if value is None or not isinstance(value.get("ok"), bool):
+        return HookResult(
+            success=True,
+            outcome="success",
+            output={"decision": "allow", "continue": True},
+            output_chars=len(text),
+            warnings=('the model did not answer with {"ok": true} or {"ok": false}; the turn goes on',),
+        )
+    reason = value.get("reason")
+    if not value["ok"]:
+        why = clean(reason) if isinstance(reason, str) and reason else BLOCKED
+        output: dict[str, object] = {"continue": False, "decision": "block", "reason": why, "stopReason": why}
+        return HookResult(success=False, outcome="blocking", output=output, output_chars=len(text))
+    output = {"decision": "allow", "continue": True}
+    context = value.get("additionalContext")
+    if isinstance(reason, str) and reason:
+        output["reason"] = clean(reason)
+    if isinstance(context, str):
+        output["hookSpecificOutput"] = {"additionalContext": clean(context)}
+    return HookResult(success=True, outcome="success", output=output, output_chars=len(text))
+
+
+def _object_in(text: str) -> dict[str, object] | None:
+    fenced = _FENCE.search(text)
+    candidates = [text, *([trim(fenced[1])] if fenced else []), text[text.find("{") : text.rfind("}") + 1]]
+    for candidate in candidates:
+        try:
+            value = decode(candidate)
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            return value
+    return None
+
+
+def _failed(error: str) -> HookResult:
+    return HookResult(success=False, outcome="non_blocking_error", output={"continue": True}, error=error)
+
+
+def _logged(path: Path, text: str) -> None:
+    """Append a question to the debug log; a log that cannot be written is no reason not to ask."""
+    older = path.with_name(f"{path.name}.1")
+    line = json.dumps({"timestamp": datetime.now(UTC).isoformat(), "request": text}, ensure_ascii=False)
+    try:
+        limit = time.time() - _LOG_DAYS * 86_400
+        for file in (path, older):
+            if file.exists() and file.stat().st_mtime < limit:
+                file.unlink()
+        if path.exists() and path.stat().st_size + len(line) > _LOG_BYTES:
+            path.replace(older)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(fd, line.encode("utf-8", "replace") + b"\n")
+        finally:
+            os.close(fd)
+    except OSError:
+        return

@@ -1,0 +1,158 @@
+"""Prompt hooks: what is asked, and what an answer means."""
+
+import asyncio
+import json
+import os
+import stat
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from middleware.errors import SettingsError
+from middleware.hooks import Answer, PromptHook, context_of
+from middleware.hooks.prompt import answer_of, timeout_of
+
+PAYLOAD = {"prompt": "why?", "submitted_prompt": "why?"}
+
+
+def says(text, **how):
+    return PromptHook(prompt="Judge: $ARGUMENTS", ask=lambda question: Answer(text=text), **how)
+
+
+def configured(**entry):
+    return PromptHook.configured(entry, event="UserPromptSubmit", sequential=False, where="hooks.json: hook 1")
+
+
+def test_every_arguments_placeholder_becomes_the_payload_indented_by_two():
+    asked = []
+    hook = PromptHook(
+        prompt="A $ARGUMENTS B $ARGUMENTS", ask=lambda question: asked.append(question) or Answer(text="{}")
+    )
+    hook.call(PAYLOAD)
+    shown = '{\n  "prompt": "why?",\n  "submitted_prompt": "why?"\n}'
+    assert asked[0].text == f"A {shown} B {shown}"
+    assert (asked[0].model, asked[0].max_tokens, asked[0].timeout) == (None, 500, 30.0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"ok": true}', '```json\n{"ok": true}\n```', '```\n{"ok": true}```', 'Sure! {"ok": true}', ' {"ok": true}\n'],
+)
+def test_fences_and_prose_around_the_answer_are_tolerated(text):
+    result = says(text).call(PAYLOAD)
+    assert (result.outcome, result.output, result.warnings) == ("success", {"decision": "allow", "continue": True}, ())
+
+
+@pytest.mark.parametrize("text", ["I think it is fine.", "{", "[1]", '{"ok": "yes"}', "null", '{"reason": "x"}'])
+def test_an_answer_that_cannot_be_read_lets_the_turn_go_on_with_a_warning(text):
+    result = says(text).call(PAYLOAD)
+    assert (result.success, result.output["decision"], len(result.warnings)) == (True, "allow", 1)
+
+
+@pytest.mark.parametrize("answer", [Answer(text=""), Answer(text="  "), Answer(text='{"ok": fal', whole=False)])
+def test_an_empty_or_cut_answer_is_a_non_blocking_error(answer):
+    result = answer_of("UserPromptSubmit", answer)
+    assert (result.outcome, result.output) == ("non_blocking_error", {"continue": True})
+
+
+def test_not_ok_blocks_with_the_reason_in_both_places():
+    result = says('{"ok": false, "reason": "r"}').call(PAYLOAD)
+    assert result.outcome == "blocking"
+    assert result.output == {"continue": False, "decision": "block", "reason": "r", "stopReason": "r"}
+
+
+def test_additional_context_is_context():
+    assert context_of(says('{"ok": true, "additionalContext": "c"}').call(PAYLOAD).output) == "c"
+
+
+def test_a_provider_that_fails_is_a_non_blocking_error_that_quotes_nothing():
+    def fails(question):
+        raise RuntimeError("CANARY")
+
+    result = PromptHook(prompt="$ARGUMENTS", ask=fails).call(PAYLOAD)
+    assert (result.outcome, result.error) == ("non_blocking_error", "the model could not be asked: RuntimeError")
+
+
+def test_a_provider_that_hangs_is_a_timeout():
+    hook = PromptHook(prompt="$ARGUMENTS", timeout_ms=50, ask=lambda question: time.sleep(1))
+    assert hook.call(PAYLOAD).outcome == "timeout"
+
+
+def test_without_a_client_it_is_a_non_blocking_error():
+    assert PromptHook(prompt="x").call(PAYLOAD).outcome == "non_blocking_error"
+
+
+def test_an_asynchronous_client_is_awaited_on_the_callers_loop():
+    async def ask(question):
+        return Answer(text='{"ok": true, "additionalContext": "c"}')
+
+    hook = PromptHook(prompt="$ARGUMENTS").asking(ask)
+    assert hook.is_async
+    assert context_of(asyncio.run(hook.call_async(PAYLOAD)).output) == "c"
+
+
+def test_the_debug_log_is_off_unless_asked_for_and_private(tmp_path):
+    log = tmp_path / "prompts.log"
+    says('{"ok": true}').call(PAYLOAD)
+    assert not log.exists()
+    says('{"ok": true}', debug_log=str(log)).call(PAYLOAD)
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    assert json.loads(log.read_text())["request"].startswith("Judge: {")
+
+
+def test_the_debug_log_is_limited_in_size_and_age(tmp_path):
+    log = tmp_path / "prompts.log"
+    big = {"prompt": "x" * 700_000}
+    for _ in range(4):
+        says('{"ok": true}', debug_log=str(log)).call(big)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["prompts.log", "prompts.log.1"]
+    assert all(path.stat().st_size < 1 << 20 for path in tmp_path.iterdir())
+    for path in tmp_path.iterdir():
+        os.utime(path, (time.time() - 8 * 86_400,) * 2)
+    says('{"ok": true}', debug_log=str(log)).call(PAYLOAD)
+    assert [path.name for path in tmp_path.iterdir()] == ["prompts.log"]
+    assert log.stat().st_size < 1000
+
+
+def test_a_debug_log_that_cannot_be_written_is_no_reason_not_to_ask(tmp_path):
+    assert says('{"ok": true}', debug_log=str(tmp_path / "no" / "x.log")).call(PAYLOAD).success
+
+
+@pytest.mark.parametrize(
+    ("value", "milliseconds"),
+    [(None, 30_000), (10, 10_000), (0.5, 500), (0, 1), (-1, 1), (1e9, 1), (float("nan"), 30_000), (True, 30_000)],
+)
+def test_timeouts_are_seconds_and_go_straight_to_a_timer(value, milliseconds):
+    assert timeout_of(value) == milliseconds
+
+
+def test_an_entry_of_a_hooks_file_is_read():
+    hook, warnings = configured(prompt="Judge $ARGUMENTS", model="m", timeout=5, name="judge")
+    assert (hook.prompt, hook.model, hook.timeout_ms, hook.label, hook.key) == (
+        "Judge $ARGUMENTS", "m", 5000, "judge", "judge:Judge $ARGUMENTS",
+    )  # fmt: skip
+    assert warnings == ()
+
+
+def test_a_prompt_without_the_placeholder_is_warned_of():
+    assert configured(prompt="Judge")[1] == (
+        "hooks.json: hook 1: the prompt holds no $ARGUMENTS; it asks about nothing",
+    )
+
+
+@pytest.mark.parametrize("entry", [{}, {"prompt": " "}, {"prompt": 5}, {"prompt": "x", "model": 5}])
+def test_a_wrong_entry_is_one_line(entry):
+    with pytest.raises(SettingsError, match=r"hooks\.json: hook 1: "):
+        configured(**entry)
+
+
+def test_an_unnamed_hook_exports_nothing_of_its_template():
+    assert PromptHook(prompt="CANARY").label == "prompt"
+
+
+@given(st.text(), st.booleans())
+def test_any_answer_is_a_result(text, whole):
+    result = answer_of("UserPromptSubmit", Answer(text=text, whole=whole))
+    assert result.outcome in ("success", "blocking", "non_blocking_error")
