@@ -144,14 +144,11 @@ def test_session_start_context_is_in_no_span(tmp_path):
     from middleware.testing import capture
 
     with capture() as seen:
-        app = Middleware.from_settings(
-            tracer_provider=seen.tracer_provider, capture_content="SPAN_ONLY", transcripts=tmp_path
-        )
+        app = Middleware.from_settings(**seen.providers, capture_content="SPAN_ONLY", transcripts=tmp_path)
         app.hook("SessionStart", lambda payload: "CANARY")
         app.hook("SubagentStart", lambda payload: "CANARY")
         with sync_client(OpenAIModel()) as plain:
-            parent = app.open("p")
-            ask(app.wrap(plain, session=app.open("s", parent=parent)), user("hi"))
+            ask(app.wrap(plain, session=app.open("s", parent=app.open("p"))), user("hi"))
         app.close()
     assert "CANARY" not in repr([dict(span.attributes) for span in seen.spans])
     assert "CANARY" in (tmp_path / "s.jsonl").read_text()
@@ -163,13 +160,12 @@ def test_subagent_start_context_is_its_own_part_of_the_first_user_message(tmp_pa
         ("SubagentStart", lambda payload: seen.append(payload) or "sub"),
         ("UserPromptSubmit", lambda payload: seen.append(payload) or "ctx"),
     ]
-    with app_with(hooks, transcripts=tmp_path) as app, sync_client(model) as plain:
-        with app.session("parent") as parent, app.session("child", parent=parent, agent_type="reviewer"):
-            client = app.wrap(plain)
-            history = [user("look")]
-            while model.turn(history, model.call(client, history)):
-                pass
-            ask(client, *history, user("again"))
+    with app_with(hooks, transcripts=tmp_path) as app, sync_client(model) as plain, app.session("parent") as parent:
+        client = app.wrap(plain, session=app.open("child", parent=parent, agent_type="reviewer"))
+        history = [user("look")]
+        while model.turn(history, model.call(client, history)):
+            pass
+        ask(client, *history, user("again"))
     assert texts(model.requests[0][0]["content"]) == ["look", SUBAGENT.format("sub"), HOOK.format("ctx")]
     assert model.requests[-1][0] == model.requests[0][0]
     assert texts(model.requests[-1][-1]["content"]) == ["again", HOOK.format("ctx")]
