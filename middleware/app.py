@@ -19,6 +19,7 @@ from .seam import Seam, Wiring
 from .session import Session
 from .sessions import Sessions
 from .settings import Settings
+from .settle import drain_dropped
 from .telemetry import Options, Signals
 from .transcript import Scribe, TranscriptFolder
 
@@ -182,6 +183,7 @@ class Middleware:
 
     def flush(self, timeout: float = 5.0) -> None:
         """Write out what telemetry and transcripts hold, within `timeout` seconds."""
+        drain_dropped(timeout)
         telemetry.flush(timeout)
         if self._folder is not None:
             self._folder.flush()

@@ -197,7 +197,7 @@ class _Call:
 
     def answered(self, answer: Any) -> Any:
         """What the caller gets: the answer, settled now or watched to its end."""
-        from .streams import watch
+        from .responses import watch
 
         return watch(answer, self.account, self._endpoint)
 

@@ -158,8 +158,7 @@ class Session:
         identities = tuple(message.identity() for message in reply.messages)
         if admitted.entry is not None:
             self.ledger.answered(admitted.entry, identities, whole=outcome == "sent")
-        if outcome == "sent":
-            self.said = (*admitted.thread.identities, identities[0])
+        self.said = (*admitted.thread.identities, identities[0])
         if self._scribe is not None:
             self._scribe.reply(reply, admitted.turn.scene, ids)
 

@@ -6,6 +6,10 @@ A value, the end of a stream, an early close, garbage collection, a cancel, an e
 
 from __future__ import annotations
 
+import atexit
+import os
+import queue
+import threading
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -15,7 +19,7 @@ from .provenance import Origin
 from .telemetry import TurnTrace
 from .turn import Outcome, outcome
 
-__all__ = ["Account", "Settled"]
+__all__ = ["Account", "Settled", "drain_dropped", "settle_dropped", "watch_for_dropped"]
 
 Settled: TypeAlias = Callable[[Reply | None, BaseException | None, Outcome], None]
 """Told how a turn ended: the session, which keeps ledger and transcript."""
@@ -68,3 +72,59 @@ class Account:
                 submitted_prompt=self.submitted_prompt,
                 ended_early=ended_early,
             )
+
+
+class _Dropped:
+    """Settlements of streams that were let go of, made in a thread of their own.
+
+    The garbage collector may run anywhere, also where this very thread holds a lock that settling needs: a
+    finaliser may do no more than put the work on a `SimpleQueue`, whose `put` is made for that.
+    """
+
+    def __init__(self) -> None:
+        self._reset()
+        os.register_at_fork(after_in_child=self._reset)
+        atexit.register(self.drain, 2.0)
+
+    def _reset(self) -> None:
+        self._jobs: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
+        self._started = False
+
+    def put(self, job: Callable[[], object]) -> None:
+        self._jobs.put(job)
+
+    def watch(self) -> None:
+        if not self._started:
+            self._started = True
+            threading.Thread(target=self._work, args=(self._jobs,), name="firsthand-dropped", daemon=True).start()
+
+    def drain(self, timeout: float) -> None:
+        if self._started:
+            done = threading.Event()
+            self._jobs.put(done.set)
+            done.wait(timeout)
+
+    @staticmethod
+    def _work(jobs: queue.SimpleQueue[Callable[[], object]]) -> None:
+        while True:
+            job = jobs.get()
+            job()
+            del job
+
+
+_dropped = _Dropped()
+
+
+def watch_for_dropped() -> None:
+    """Be ready for `settle_dropped`; called where locks may be taken, before there is anything to drop."""
+    _dropped.watch()
+
+
+def settle_dropped(job: Callable[[], object]) -> None:
+    """Run `job`, which may not raise, soon and elsewhere; safe in a finaliser."""
+    _dropped.put(job)
+
+
+def drain_dropped(timeout: float) -> None:
+    """Wait until what was dropped so far is settled, at most `timeout` seconds."""
+    _dropped.drain(timeout)

@@ -1,4 +1,4 @@
-"""What a call gives back, watched: streams and raw responses that settle the account however they end.
+"""Streams, watched: they settle the account however they end.
 
 The proxies pass `isinstance`, hand out the SDK's own chunks, and change nothing that the caller sees. A stream
 settles at its end, at an error, at `close`, when its `with` is left and when it is dropped; `break` alone does
@@ -7,44 +7,35 @@ not end it, for the SDK lets one go on.
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import wrapt
 
 from .parts import Reply
 from .sdks import Collector, Endpoint
-from .settle import Account
+from .settle import Account, settle_dropped, watch_for_dropped
 
-__all__ = ["watch"]
-
-_KEPT_BYTES = 8 << 20
+__all__ = ["is_whole", "settle_early", "watch_stream"]
 
 
-def watch(answer: Any, account: Account, endpoint: Endpoint) -> Any:
-    """Settle the account for `answer`, now if it is a value, else when it ends; return what the caller gets."""
-    if hasattr(answer, "http_response") and hasattr(answer, "parse"):
-        return _watched_response(answer, account, endpoint)
+def watch_stream(answer: Any, account: Account, endpoint: Endpoint) -> Any:
+    """A watched stream for a stream of the SDK, None for anything else."""
     if hasattr(answer, "__anext__"):
         return WatchedAsyncStream(answer, account, endpoint.collector())
     if hasattr(answer, "__next__") and hasattr(answer, "response"):
         return WatchedStream(answer, account, endpoint.collector())
-    account.settle(_reply_of(endpoint, answer))
-    return answer
+    return None
 
 
-def _reply_of(endpoint: Endpoint, value: object) -> Reply | None:
-    # The call was made and paid for: an answer that cannot be read must still reach the caller.
-    try:
-        return endpoint.reply(value)
-    except (AttributeError, LookupError, TypeError, ValueError):
-        return None
-
-
-def _is_whole(reply: Reply | None) -> bool:
+def is_whole(reply: Reply | None) -> bool:
     """True when every choice said why it ended: who leaves then has missed no words, only the end mark."""
     return reply is not None and bool(reply.finish_reasons) and all(reply.finish_reasons)
+
+
+def settle_early(account: Account, reply: Reply | None) -> None:
+    """Settle what was left before its end, or just before its end mark."""
+    account.settle(reply, ended_early=not is_whole(reply))
 
 
 class _Watched(wrapt.ObjectProxy[Any]):
@@ -52,6 +43,7 @@ class _Watched(wrapt.ObjectProxy[Any]):
 
     def __init__(self, stream: Any, account: Account, collector: Collector) -> None:
         super().__init__(stream)
+        watch_for_dropped()
         self._self_account = account
         self._self_collector = collector
         self._self_add = collector.add
@@ -70,7 +62,7 @@ class _Watched(wrapt.ObjectProxy[Any]):
         account: Account = self._self_account
         if not account.is_settled:
             reply = self._self_collector.reply()
-            account.settle(reply, error, ended_early=ended_early and not _is_whole(reply))
+            account.settle(reply, error, ended_early=ended_early and not is_whole(reply))
 
     @property
     def response(self) -> Any:
@@ -79,10 +71,12 @@ class _Watched(wrapt.ObjectProxy[Any]):
 
     def __del__(self) -> None:
         try:
-            self._self_settle(ended_early=True)
+            account, collector = self._self_account, self._self_collector
         except AttributeError:
             # The interpreter is going down, or __init__ never finished.
             return
+        if not account.is_settled:
+            settle_dropped(lambda: settle_early(account, collector.reply()))
 
 
 class _WatchedHttp(wrapt.ObjectProxy[Any]):
@@ -175,156 +169,3 @@ class WatchedAsyncStream(_Watched):
             await self.__wrapped__.close()
         finally:
             self._self_settle(ended_early=True)
-
-
-def _watched_response(response: Any, account: Account, endpoint: Endpoint) -> Any:
-    body = _body(response)
-    if body is not None:
-        account.settle(_read(endpoint, body))
-        return response
-    return WatchedResponse(response, account, endpoint)
-
-
-def _body(response: Any) -> bytes | None:
-    """The body of a response that was read already, or None while it is still on the wire."""
-    http = response.http_response
-    if not getattr(http, "is_stream_consumed", False):
-        return None
-    try:
-        content = http.content
-    except Exception:  # noqa: BLE001  (httpx raises ResponseNotRead, whose package differs between SDKs)
-        return None
-    return content if isinstance(content, bytes) else None
-
-
-def _read(endpoint: Endpoint, body: bytes) -> Reply | None:
-    try:
-        if body.lstrip()[:1] == b"{":
-            return endpoint.reply(json.loads(body))
-        collector = endpoint.collector()
-        for line in body.split(b"\n"):
-            data = line[5:].strip() if line.startswith(b"data:") else b""
-            if data.startswith(b"{"):
-                collector.add(json.loads(data))
-        return collector.reply()
-    except (AttributeError, LookupError, TypeError, ValueError):
-        return None
-
-
-class WatchedResponse(wrapt.ObjectProxy[Any]):
-    """A raw response whose body is still to come: its parsed stream and its body settle the account."""
-
-    def __init__(self, response: Any, account: Account, endpoint: Endpoint) -> None:
-        super().__init__(response)
-        self._self_account = account
-        self._self_endpoint = endpoint
-        self._self_seen = bytearray()
-        self._self_streams: dict[int, Any] = {}
-
-    def parse(self, *args: Any, **kwargs: Any) -> Any:
-        """As the SDK's; a stream comes back watched, the same one each time."""
-        return self._self_then(self.__wrapped__.parse(*args, **kwargs), self._self_parsed)
-
-    def read(self, *args: Any, **kwargs: Any) -> Any:
-        """As the SDK's; settles."""
-        return self._self_then(self.__wrapped__.read(*args, **kwargs), self._self_finished)
-
-    @property
-    def text(self) -> Any:
-        """As the SDK's, a method or (openai's older class) a property; settles."""
-        text = self.__wrapped__.text
-        if not callable(text):
-            return self._self_finished(text)
-        return lambda *args, **kwargs: self._self_then(text(*args, **kwargs), self._self_finished)
-
-    def json(self, *args: Any, **kwargs: Any) -> Any:
-        """As the SDK's; settles."""
-        return self._self_then(self.__wrapped__.json(*args, **kwargs), self._self_finished)
-
-    def iter_bytes(self, *args: Any, **kwargs: Any) -> Any:
-        """As the SDK's; settles at its end."""
-        return self._self_tee(self.__wrapped__.iter_bytes(*args, **kwargs), b"")
-
-    def iter_text(self, *args: Any, **kwargs: Any) -> Any:
-        """As the SDK's; settles at its end."""
-        return self._self_tee(self.__wrapped__.iter_text(*args, **kwargs), b"")
-
-    def iter_lines(self, *args: Any, **kwargs: Any) -> Any:
-        """As the SDK's; settles at its end."""
-        return self._self_tee(self.__wrapped__.iter_lines(*args, **kwargs), b"\n")
-
-    def close(self) -> Any:
-        """As the SDK's; settles as ended early unless the body was read."""
-        return self._self_then(self.__wrapped__.close(), lambda nothing: self._self_left(nothing))
-
-    def __del__(self) -> None:
-        try:
-            if not self._self_streams:
-                self._self_left(None)
-        except AttributeError:
-            return
-
-    def _self_then(self, result: Any, do: Callable[[Any], Any]) -> Any:
-        if hasattr(result, "__await__"):
-            return self._self_awaited(result, do)
-        return do(result)
-
-    async def _self_awaited(self, result: Any, do: Callable[[Any], Any]) -> Any:
-        return do(await result)
-
-    def _self_parsed(self, parsed: Any) -> Any:
-        if not (hasattr(parsed, "__anext__") or (hasattr(parsed, "__next__") and hasattr(parsed, "response"))):
-            return self._self_finished(parsed)
-        if id(parsed) not in self._self_streams:
-            self._self_streams[id(parsed)] = watch(parsed, self._self_account, self._self_endpoint)
-        return self._self_streams[id(parsed)]
-
-    def _self_finished(self, result: Any) -> Any:
-        body = _body(self.__wrapped__)
-        self._self_account.settle(None if body is None else _read(self._self_endpoint, body))
-        return result
-
-    def _self_left(self, result: Any) -> Any:
-        if not self._self_account.is_settled:
-            body = bytes(self._self_seen) or _body(self.__wrapped__)
-            reply = _read(self._self_endpoint, body) if body else None
-            self._self_account.settle(reply, ended_early=not _is_whole(reply))
-        return result
-
-    def _self_tee(self, chunks: Any, ending: bytes) -> Any:
-        return (
-            self._self_tee_async(chunks, ending)
-            if hasattr(chunks, "__anext__")
-            else self._self_tee_sync(chunks, ending)
-        )
-
-    def _self_keep(self, chunk: Any, ending: bytes) -> None:
-        data = chunk.encode() if isinstance(chunk, str) else chunk
-        if len(self._self_seen) + len(data) <= _KEPT_BYTES:
-            self._self_seen += data + ending
-        if not self._self_account.is_settled:
-            self._self_account.trace.first_chunk()
-
-    def _self_tee_sync(self, chunks: Any, ending: bytes) -> Iterator[Any]:
-        try:
-            for chunk in chunks:
-                self._self_keep(chunk, ending)
-                yield chunk
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            self._self_account.settle(_read(self._self_endpoint, bytes(self._self_seen)), error)
-            raise
-        self._self_account.settle(_read(self._self_endpoint, bytes(self._self_seen)))
-
-    async def _self_tee_async(self, chunks: Any, ending: bytes) -> AsyncIterator[Any]:
-        try:
-            async for chunk in chunks:
-                self._self_keep(chunk, ending)
-                yield chunk
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            self._self_account.settle(_read(self._self_endpoint, bytes(self._self_seen)), error)
-            raise
-        self._self_account.settle(_read(self._self_endpoint, bytes(self._self_seen)))

@@ -12,7 +12,7 @@ TIERS = (
     ("chat", "testing"),
     ("app",),
     ("seam",),
-    ("sessions", "session", "drive", "streams", "settle", "remember"),
+    ("sessions", "session", "drive", "responses", "streams", "settle", "remember"),
     ("hooks", "sdks", "transcript", "telemetry", "ledger", "context", "settings", "crew"),
     ("turn", "resume"),
     ("records",),

@@ -160,6 +160,11 @@ def test_a_partial_reply_that_the_application_keeps_still_tells_the_history(talk
     assert talk.send(user("hi"), assistant("Hel"), user("go on"), session=session).blocks == {0: "ctx-1", 2: "ctx-2"}
 
 
+def test_a_partial_reply_that_an_anonymous_application_keeps_tells_the_history_too(talk):
+    talk.send(user("hi")).answer("Hel", outcome="cancelled")
+    assert talk.send(user("hi"), assistant("Hel"), user("go on")).blocks == {0: "ctx-1", 2: "ctx-2"}
+
+
 def test_a_network_error_and_a_resend_in_a_named_session_run_the_hooks_once(talk):
     session = named(talk)
     talk.send(user("hi"), session=session).fail()

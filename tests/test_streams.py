@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from middleware import Middleware, Settings
+from middleware.ledger import Ledger
+from middleware.settle import drain_dropped
 from middleware.testing import Answer, Captured, Failure, capture
 
 MESSAGES: Any = [{"role": "user", "content": "count to three"}]
@@ -55,6 +57,7 @@ class Room:
     def settled(self) -> tuple[list[Any], list[str]]:
         """(outcome, error type, finish reasons) of the chat spans, and the types of the transcript's records."""
         gc.collect()
+        drain_dropped(30)
         spans = [
             (found.get(OUTCOME), found.get(ERROR), found.get(FINISH))
             for found in (span.attributes or {} for span in self.captured.spans_named("chat"))
@@ -287,3 +290,29 @@ def test_a_connection_that_breaks_is_an_error_of_the_sdk(room: Callable[..., Roo
     name = f"{type(caught.value).__module__}.{type(caught.value).__qualname__}"
     assert spans == [("error", name, ("error",))]
     assert records == (["user", "assistant"] if after else ["user"])
+
+
+def test_the_collector_may_settle_a_stream_in_a_thread_that_holds_the_ledgers_lock(room: Callable[..., Room]) -> None:
+    here = room()
+    if here.is_async:
+        return
+
+    class Cycle:
+        stream: Any
+        own: Any
+
+    cycle = Cycle()
+    cycle.own, cycle.stream = cycle, here.opened()
+    next(cycle.stream)
+    ledgers = [found for found in gc.get_objects() if type(found) is Ledger]
+    gc.disable()
+    try:
+        del cycle
+        for ledger in ledgers:
+            ledger._lock.acquire()
+        gc.collect()
+        for ledger in ledgers:
+            ledger._lock.release()
+    finally:
+        gc.enable()
+    assert here.settled()[0] == [("cancelled", None, ("error",))]

@@ -8,7 +8,6 @@ because they log the path and the query of a URL.
 
 from __future__ import annotations
 
-import http.client
 import socket
 import threading
 import time
@@ -20,6 +19,8 @@ from typing import TYPE_CHECKING
 from .weburl import WebUrl
 
 if TYPE_CHECKING:
+    import http.client
+
     from urllib3.connection import HTTPConnection
 
 __all__ = ["LIMIT", "Answer", "Exchange", "Unreachable"]
@@ -30,6 +31,7 @@ LIMIT = 1024 * 1024
 _CHUNK = 64 * 1024
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 _OURS = frozenset({"host", "content-length", "transfer-encoding", "connection", "expect", "te", "trailer", "upgrade"})
+_DEFAULTS = {"User-Agent": "firsthand", "Content-Type": "application/json"}
 _ENCODINGS = frozenset({"gzip", "x-gzip", "deflate"})
 
 
@@ -55,16 +57,15 @@ class Answer:
 class Exchange:
     """One request. `run` blocks for about `timeout` seconds a step; `cancel`, from another thread, ends it at once.
 
-    Headers that frame the request or name the host are ours, see `frames`.
+    Of `headers`, which replace the defaults in any case, those that `frames` names are left out.
     """
 
     def __init__(self, url: WebUrl, *, headers: Mapping[str, str], body: bytes, timeout: float) -> None:
         self._url = url
         self._body = body
         self._timeout = timeout
-        self._headers = {"User-Agent": "firsthand", "Content-Type": "application/json"}
         given = {name.lower() for name in headers}
-        self._headers = {name: value for name, value in self._headers.items() if name.lower() not in given}
+        self._headers = {name: value for name, value in _DEFAULTS.items() if name.lower() not in given}
         self._headers |= {name: value for name, value in headers.items() if not frames(name)}
         self._headers["Host"] = url.authority
         self._lock = threading.Lock()
@@ -80,6 +81,8 @@ class Exchange:
             connection = self._connected(addresses)
             try:
                 self._send(connection)
+                import http.client
+
                 # Not the method of urllib3: it logs the URL, query and all, of an answer whose headers are broken.
                 response = http.client.HTTPConnection.getresponse(connection)
                 with response:

@@ -20,11 +20,13 @@ from typing import ClassVar
 from ..errors import SettingsError
 from . import guard
 from .base import HookResult, Payload
+from .exchange import Exchange, Unreachable, frames
 from .guard import Refused, Resolver, Security
 from .interpolation import interpolated, names_in
 from .jsontext import encode
 from .output import timed_out
-from .weburl import parse
+from .reply import CONTINUE, failed, read
+from .weburl import WebUrl, parse
 from .workers import TooManyAbandoned, call_in_worker
 
 __all__ = ["EXECUTOR", "HttpHook", "timeout_of"]
@@ -34,7 +36,7 @@ _LONGEST_MS = 2**31 - 1
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _LABEL = re.compile(r"[a-z0-9._:-]{1,253}")
-_CONTINUE: Mapping[str, object] = {"continue": True}
+_OPEN = Security()
 _called_once: set[tuple[str, str]] = set()
 _once_lock = threading.Lock()
 
@@ -59,7 +61,7 @@ class HttpHook:
     sequential: bool = False
     timeout_ms: int = DEFAULT_TIMEOUT_MS
     once: bool = False
-    security: Security = Security()
+    security: Security = _OPEN
     resolver: Resolver = field(default=guard.resolve, repr=False, compare=False)
 
     @property
@@ -84,11 +86,11 @@ class HttpHook:
         try:
             result = self._result(payload)
         except Refused as refusal:
-            result = HookResult(success=False, outcome="non_blocking_error", error=f"HTTP hook was not asked: {refusal}")
+            result = _not_asked(refusal)
         except TooManyAbandoned:
-            result = _failed("HTTP hook was not asked: too many earlier calls of hooks still hang")
+            result = failed("HTTP hook was not asked: too many earlier calls of hooks still hang")
         except Exception as error:  # noqa: BLE001 - no hook may break the turn
-            result = _failed(f"HTTP hook could not be asked: {type(error).__name__}")
+            result = failed(f"HTTP hook could not be asked: {type(error).__name__}")
         return replace(result, duration_ms=(time.perf_counter() - started) * 1000)
 
     async def call_async(self, payload: Payload) -> HookResult:
@@ -113,16 +115,125 @@ class HttpHook:
 
     def _result(self, payload: Payload) -> HookResult:
         if self.once and not _first(self.url, self.event):
-            return HookResult(success=True, outcome="success", output=_CONTINUE)
+            return HookResult(success=True, outcome="success", output=CONTINUE)
         # The reference marks it before it looks at anything else, and the file's text is the key, not the values.
         url = guard.admitted(interpolated(self.url, self.allowed_env, os.environ), self.security)
         headers = {name: interpolated(value, self.allowed_env, os.environ) for name, value in self.headers.items()}
         body = encode({**payload, "hook_event_name": self.event})
-        from .exchange import Exchange
-
         exchange = Exchange(url, headers=headers, body=body, timeout=self.timeout_ms / 1000)
         try:
             result = call_in_worker(lambda: self._exchanged(exchange, url), self.timeout_ms / 1000)
         finally:
             exchange.cancel()
-        return replace(timed_out(self.timeout_ms), success=True, output=_CONTINUE) if result is None else result
+        return replace(timed_out(self.timeout_ms), success=True, output=CONTINUE) if result is None else result
+
+    def _exchanged(self, exchange: Exchange, url: WebUrl) -> HookResult:
+        """Look up, check, post and read; in a worker, which nothing may be raised to."""
+        try:
+            addresses = guard.addresses_of(url, self.security, self.resolver)
+        except Refused as refusal:
+            return _not_asked(refusal)
+        except Exception:  # noqa: BLE001 - a lookup can fail in any way
+            return failed("HTTP hook could not be reached: its host has no address")
+        try:
+            return read(self.event, exchange.run(addresses))
+        except Unreachable as error:
+            return failed(f"HTTP hook could not be reached: {error}")
+        except Exception as error:  # noqa: BLE001 - as above
+            return failed(f"HTTP hook could not be read: {type(error).__name__}")
+
+    @classmethod
+    def configured(
+        cls, entry: Mapping[str, object], *, event: str, sequential: bool, where: str
+    ) -> tuple[HttpHook, tuple[str, ...]]:
+        """Read an entry of a hooks file; see `Executor.configured`. Its `security` comes with `secured`."""
+        url, name, once = entry.get("url"), entry.get("name", ""), entry.get("once", False)
+        if not isinstance(url, str) or not url.strip():
+            raise SettingsError(f"{where}: an http hook has no URL; give it a non-empty string `url`")
+        if not isinstance(name, str):
+            raise SettingsError(f"{where}: `name` is no string; quote it")
+        if not isinstance(once, bool):
+            raise SettingsError(f"{where}: `once` is neither true nor false; write one of them")
+        allowed = entry.get("allowedEnvVars") or []
+        if not isinstance(allowed, list) or not all(isinstance(item, str) for item in allowed):
+            raise SettingsError(f"{where}: `allowedEnvVars` is no list of strings; write names of variables")
+        if not names_in(url):
+            try:
+                parse(url)
+            except ValueError as error:
+                raise SettingsError(f"{where}: `url` cannot be used: {error}") from None
+        headers, warnings = _headers_of(entry.get("headers"), where)
+        unlisted = {name for text in (url, *headers.values()) for name in names_in(text)}.difference(allowed)
+        if unlisted:
+            warnings += (f"{where}: {', '.join(sorted(unlisted))} is not in allowedEnvVars, so it is empty",)
+        timeout_ms = timeout_of(entry.get("timeout"))
+        if timeout_ms == 1:
+            warnings += (f"{where}: `timeout` is in seconds, and no timer can hold this one: it ends at once",)
+        if entry.get("failMode") == "closed":
+            warnings += (f"{where}: `failMode` is for command hooks; a failed http hook lets the turn go on",)
+        hook = cls(
+            url=url,
+            headers=headers,
+            allowed_env=tuple(allowed),
+            name=name,
+            event=event,
+            sequential=sequential,
+            timeout_ms=timeout_ms,
+            once=once,
+        )
+        return hook, warnings
+
+
+EXECUTOR = HttpHook
+
+
+def timeout_of(value: object) -> int:
+    """Milliseconds of a configured `timeout` in seconds (1.5).
+
+    What is false to JavaScript is the default. Where the reference sets no timer at all (below zero, no number), the
+    default holds as well; what its timer cannot hold ends after 1 ms.
+
+    >>> timeout_of(10), timeout_of(0), timeout_of("1.5"), timeout_of(-1), timeout_of(3_000_000)
+    (10000, 600000, 1500, 600000, 1)
+    """
+    if isinstance(value, str):
+        value = float(value) if _NUMBER.fullmatch(value.strip()) else None
+    if not isinstance(value, (int, float)):
+        return DEFAULT_TIMEOUT_MS
+    try:
+        milliseconds = float(value) * 1000
+    except OverflowError:
+        milliseconds = math.copysign(math.inf, value)
+    if not milliseconds > 0:
+        return DEFAULT_TIMEOUT_MS
+    return int(milliseconds) if 1 <= milliseconds <= _LONGEST_MS else 1
+
+
+def _headers_of(value: object, where: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    if value is None:
+        return {}, ()
+    if not isinstance(value, Mapping):
+        raise SettingsError(f"{where}: `headers` is no object; write names and strings")
+    headers, warnings = {}, []
+    for name, item in value.items():
+        if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
+            raise SettingsError(f"{where}: `headers` has a name that no header can have; mend it")
+        if not isinstance(item, str):
+            raise SettingsError(f"{where}: `headers.{name}` is no string; quote it")
+        if frames(name):
+            warnings.append(f"{where}: the header {name} belongs to the request itself; it is not sent")
+        else:
+            headers[name] = item
+    return headers, tuple(warnings)
+
+
+def _first(url: str, event: str) -> bool:
+    """Whether this process has not asked `url` for `event` before; asking is marked here, before the attempt."""
+    with _once_lock:
+        first = (url, event) not in _called_once
+        _called_once.add((url, event))
+    return first
+
+
+def _not_asked(refusal: Refused) -> HookResult:
+    return HookResult(success=False, outcome="non_blocking_error", error=f"HTTP hook was not asked: {refusal}")

@@ -126,17 +126,16 @@ class PromptHook:
             answer = self._ask(self._question(payload))
             if inspect.isawaitable(answer):
                 return _failed("an asynchronous client cannot be asked from a thread")
+            return answer_of(self.event, answer)
         except Exception as error:  # noqa: BLE001 - the provider's failure is not the turn's
             return _failed(f"the model could not be asked: {type(error).__name__}")
-        return answer_of(self.event, answer)
 
     async def _asked_async(self, payload: Payload) -> HookResult:
         try:
             answer: Any = self._ask(self._question(payload))
-            answer = await answer
+            return answer_of(self.event, await answer)
         except Exception as error:  # noqa: BLE001 - the provider's failure is not the turn's
             return _failed(f"the model could not be asked: {type(error).__name__}")
-        return answer_of(self.event, answer)
 
     def _ask(self, question: Question) -> Answer | Awaitable[Answer]:
         if self.ask is None:

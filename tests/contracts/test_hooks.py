@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import middleware.hooks as package
-from middleware.hooks import CommandHook, FunctionHook, Hook, HookResult
+from middleware.hooks import Answer, CommandHook, FunctionHook, Hook, HookResult, PromptHook
 from middleware.hooks.aggregate import context_of, is_blocking
 from middleware.hooks.select import executor_of
 
@@ -31,6 +31,10 @@ EXECUTORS = sorted(
 
 def _raise(given: object) -> None:
     raise RuntimeError("boom")
+
+
+def _answering(text: str) -> PromptHook:
+    return PromptHook(prompt="$ARGUMENTS", ask=lambda question: Answer(text=text))
 
 
 def ways(kind: str) -> dict[str, Hook]:
@@ -52,6 +56,14 @@ def ways(kind: str) -> dict[str, Hook]:
             "timeout": FunctionHook(lambda given: time.sleep(1), timeout_ms=100),
             "garbage": FunctionHook(lambda given: object()),
         },
+        "prompt": {
+            "context": _answering('{"ok": true, "additionalContext": "ctx"}'),
+            "nothing": _answering('{"ok": true}'),
+            "block": _answering('{"ok": false, "reason": "no"}'),
+            "crash": PromptHook(prompt="$ARGUMENTS", ask=_raise),
+            "timeout": PromptHook(prompt="$ARGUMENTS", ask=lambda question: time.sleep(1), timeout_ms=100),
+            "garbage": _answering(""),
+        },
     }
     return table[kind]
 
@@ -68,7 +80,7 @@ def payload(tmp_path: Path) -> dict[str, object]:
 
 
 def test_the_executors_are_the_files() -> None:
-    assert EXECUTORS == ["command", "function"]
+    assert {"command", "function", "prompt"} <= set(EXECUTORS)
 
 
 @pytest.mark.parametrize("kind", EXECUTORS)

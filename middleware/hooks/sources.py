@@ -1,0 +1,251 @@
+"""Where hooks are found: the project's, the person's and the system's files, in this order.
+
+Only the command line looks here; a library user names a hooks file. A project's hooks run in a trusted folder only.
+`disableAllHooks` reaches downwards: the system's turns everything off, the person's or a trusted project's whatever is
+not the system's. `security.allowPrivateNetworkHooks` counts from the person and the system only, and
+`security.allowedHttpHookUrls` of the system before the person's before the project's: a project never widens either.
+Source: hooks-and-transcripts 1.6, 1.11, 1.14.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from ..errors import SettingsError
+from .entries import Entry, entries_of, without_duplicates
+from .select import HookSet, document_of, hook_set, is_disabled
+from .trust import Standing, digest_of, standing_of
+
+__all__ = ["Found", "Source", "Survey", "config_folder", "discover", "project_files", "survey", "trust_file"]
+
+Source: TypeAlias = Literal["named", "project", "user", "system"]
+
+SYSTEM = Path("/etc/firsthand/hooks.json")
+PROJECT = (".qwen/settings.json", ".firsthand/hooks.json")
+
+_LARGEST = 1024 * 1024
+_OUTRANKED_BY: Mapping[Source, tuple[Source, ...]] = {
+    "named": (),
+    "project": ("system", "user", "project"),
+    "user": ("system", "user", "project"),
+    "system": ("system",),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A hooks file that is there; `document` is None and `problem` one line if it cannot be used."""
+
+    source: Source
+    path: Path
+    document: Mapping[str, object] | None = None
+    problem: str = ""
+
+    @property
+    def has_hooks(self) -> bool:
+        """True if it holds hooks, or says that it turns them off."""
+        return self.document is not None and bool(self.document.get("hooks") or self.document.get("disableAllHooks"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """What was found for `folder`: the files and every hook in them, also those that do not run, in order.
+
+    `standing` is the folder's; `digest` is of the hooks that it has now.
+    """
+
+    folder: Path
+    files: tuple[Found, ...]
+    entries: tuple[Entry, ...]
+    warnings: tuple[str, ...]
+    standing: Standing
+    digest: str
+
+    @property
+    def hooks(self) -> HookSet:
+        """What runs, with the warnings."""
+        return hook_set(self.entries, self.warnings)
+
+
+def discover(folder: Path, *, home: Path | None = None) -> HookSet:
+    """The hooks that the command line runs in `folder`; see `survey`."""
+    return survey(folder, home=home).hooks
+
+
+def survey(folder: Path, *, home: Path | None = None, named: Path | None = None, system: Path = SYSTEM) -> Survey:
+    """Read every hooks file that counts in `folder`; `home` is the person's, `named` one that comes first.
+
+    Raises `SettingsError` for a file of the person or the system that cannot be used, and for a trust file that
+    is none. A hook in it that cannot run is skipped with a warning: those files are other programs' too. What is wrong
+    with a project's file is a warning.
+    """
+    home = Path.home() if home is None else home
+    outer: list[tuple[Path, Source]] = [
+        (Path(home, ".qwen/settings.json"), "user"),
+        (config_folder(home) / "hooks.json", "user"),
+        (system, "system"),
+    ]
+    first = [_found(named, "named")] if named is not None else []
+    others = [found for path, source in outer if (found := _found(path, source)) is not None]
+    # In the home folder the project's settings are the person's own.
+    own = {_real(found.path) for found in others}
+    project = [found for found in project_files(folder) if _real(found.path) not in own]
+    digest = digest_of({found.path.name: found.document for found in project})
+    before = {_real(found.path) for found in first if found is not None}
+    project = [found for found in project if _real(found.path) not in before]
+    others = [found for found in others if _real(found.path) not in before]
+    files = [found for found in (*first, *project, *others) if found is not None]
+    for found in files:
+        if found.problem and found.source != "project":
+            raise SettingsError(found.problem)
+    has_hooks = any(found.has_hooks for found in project)
+    standing = standing_of(folder, digest, file=trust_file(home)) if has_hooks else "untrusted"
+    warnings = [f"{found.problem}; its hooks are skipped" for found in project if found.problem]
+    if has_hooks and standing != "trusted":
+        warnings.append(_distrusted(folder, standing, project))
+    counted = [found for found in files if found.source != "project" or standing == "trusted"]
+    warnings += _about_security(counted)
+    security = _security(counted)
+    entries: list[Entry] = []
+    for found in files:
+        if found.problem:
+            entries.append(
+                Entry(event="", where=str(found.path), state="invalid", why=found.problem, source=found.source)
+            )
+        elif found.document is not None:
+            document = found.document if found.source == "named" else {**found.document, "security": security}
+            entries += (_placed(entry, found, counted, standing) for entry in _read(document, found))
+    return Survey(
+        folder=folder,
+        files=tuple(files),
+        entries=tuple(without_duplicates(entries)),
+        warnings=tuple(warnings),
+        standing=standing,
+        digest=digest,
+    )
+
+
+def project_files(folder: Path) -> list[Found]:
+    """The hooks files of a project that are there, trusted or not; never raises for what they hold."""
+    return [found for name in PROJECT if (found := _found(folder / name, "project")) is not None]
+
+
+def config_folder(home: Path) -> Path:
+    """The folder of the person's own files: in `XDG_CONFIG_HOME` if that is an absolute path, else in `~/.config`."""
+    given = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(given) if Path(given).is_absolute() else home / ".config") / "firsthand"
+
+
+def trust_file(home: Path) -> Path:
+    """The file that names trusted folders."""
+    return config_folder(home) / "trusted_folders.json"
+
+
+def _found(path: Path, source: Source) -> Found | None:
+    """A file, read once: what is judged, digested and run are the same bytes. None if there is no such file."""
+    try:
+        # A pipe or a device of that name must not hold us.
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+        with os.fdopen(fd, "rb") as file:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                return Found(source=source, path=path, problem=f"{path}: is no file; move it away")
+            data = file.read(_LARGEST + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        if source != "named":
+            return None
+        return Found(source=source, path=path, problem=f"{path}: cannot be read (No such file); check hooks_file")
+    except OSError as error:
+        problem = f"{path}: cannot be read ({error.strerror}); check its permissions"
+        return Found(source=source, path=path, problem=problem)
+    if len(data) > _LARGEST:
+        return Found(source=source, path=path, problem=f"{path}: is over 1 MiB, which no hooks file is; mend it")
+    try:
+        document = document_of(data, path)
+        is_disabled(document, where=str(path))
+        # Whatever reads it later may be called a little deeper than this.
+        digest_of({"": [[[document]]]})
+    except RecursionError:
+        return Found(source=source, path=path, problem=f"{path}: is nested too deep; mend it there")
+    except SettingsError as error:
+        return Found(source=source, path=path, problem=str(error))
+    return Found(source=source, path=path, document=document if isinstance(document, Mapping) else None)
+
+
+def _read(document: Mapping[str, object], found: Found) -> list[Entry]:
+    entries = entries_of(document, where=str(found.path), source=found.source)
+    if found.source == "named":
+        for entry in entries:
+            if entry.state == "invalid":
+                raise SettingsError(entry.why)
+    return [
+        replace(entry, warnings=(f"{entry.why}; this hook is skipped",)) if entry.state == "invalid" else entry
+        for entry in entries
+    ]
+
+
+def _placed(entry: Entry, found: Found, counted: Iterable[Found], standing: Standing) -> Entry:
+    """The entry with what keeps it from running where it is."""
+    if entry.state == "skipped":
+        return entry
+    if found.source == "project" and standing != "trusted":
+        why = (
+            "the folder's hooks changed since it was trusted" if standing == "changed" else "the folder is not trusted"
+        )
+        return replace(entry, state="untrusted", why=why)
+    if entry.state == "invalid":
+        return entry
+    if found.source == "named":
+        disabling = [found] if _disables(found) else []
+    else:
+        disabling = [other for other in counted if _disables(other) and other.source in _OUTRANKED_BY[found.source]]
+    if disabling:
+        return replace(entry, state="disabled", why=f"disableAllHooks in {disabling[0].path}")
+    return entry
+
+
+def _disables(found: Found) -> bool:
+    return found.document is not None and found.document.get("disableAllHooks") is True
+
+
+def _distrusted(folder: Path, standing: Standing, project: Iterable[Found]) -> str:
+    files = " and ".join(str(found.path.relative_to(folder)) for found in project if found.has_hooks)
+    why = "they changed since it was trusted" if standing == "changed" else "it is not trusted"
+    command = f"firsthand hooks trust {shlex.quote(str(folder))}"
+    return f"{folder}: the hooks of this folder are skipped, because {why}; read {files}, then run `{command}`"
+
+
+def _security(counted: Iterable[Found]) -> dict[str, object]:
+    """What the files that count say together about HTTP hooks."""
+    said: dict[str, object] = {}
+    for source in ("project", "user", "system"):
+        # Of two files of one source the first counts, as its hooks come first.
+        for found in reversed([found for found in counted if found.source == source]):
+            security = _security_of(found)
+            if security.get("allowedHttpHookUrls"):
+                said["allowedHttpHookUrls"] = security["allowedHttpHookUrls"]
+            if source != "project" and "allowPrivateNetworkHooks" in security:
+                said["allowPrivateNetworkHooks"] = security["allowPrivateNetworkHooks"]
+    return said
+
+
+def _security_of(found: Found) -> Mapping[str, object]:
+    security = found.document.get("security") if found.document is not None else None
+    return security if isinstance(security, Mapping) else {}
+
+
+def _about_security(counted: Iterable[Found]) -> list[str]:
+    return [
+        f"{found.path}: security.allowPrivateNetworkHooks is ignored in a project's file; it belongs into your own"
+        for found in counted
+        if found.source == "project" and _security_of(found).get("allowPrivateNetworkHooks")
+    ]
+
+
+def _real(path: Path) -> str:
+    return os.path.realpath(path)

@@ -1,0 +1,194 @@
+"""What a call gives back: a value, a stream, or a raw response whose body is still to come; each settles once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import wrapt
+
+from .parts import Reply
+from .sdks import Endpoint
+from .settle import Account, settle_dropped, watch_for_dropped
+from .streams import settle_early, watch_stream
+
+__all__ = ["watch"]
+
+_KEPT_BYTES = 8 << 20
+
+
+def watch(answer: Any, account: Account, endpoint: Endpoint) -> Any:
+    """Settle the account for `answer`, now if it is a value, else when it ends; return what the caller gets."""
+    if hasattr(answer, "http_response") and hasattr(answer, "parse"):
+        return _watched_response(answer, account, endpoint)
+    stream = watch_stream(answer, account, endpoint)
+    if stream is not None:
+        return stream
+    account.settle(_reply_of(endpoint, answer))
+    return answer
+
+
+def _reply_of(endpoint: Endpoint, value: object) -> Reply | None:
+    # The call was made and paid for: an answer that cannot be read must still reach the caller.
+    try:
+        return endpoint.reply(value)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return None
+
+
+def _watched_response(response: Any, account: Account, endpoint: Endpoint) -> Any:
+    body = _body(response)
+    if body is not None:
+        account.settle(_read(endpoint, body))
+        return response
+    return WatchedResponse(response, account, endpoint)
+
+
+def _body(response: Any) -> bytes | None:
+    """The body of a response that was read already, or None while it is still on the wire."""
+    http = response.http_response
+    if not getattr(http, "is_stream_consumed", False):
+        return None
+    try:
+        content = http.content
+    except Exception:  # noqa: BLE001  (httpx raises ResponseNotRead, whose package differs between SDKs)
+        return None
+    return content if isinstance(content, bytes) else None
+
+
+def _read(endpoint: Endpoint, body: bytes) -> Reply | None:
+    try:
+        if body.lstrip()[:1] == b"{":
+            return endpoint.reply(json.loads(body))
+        collector = endpoint.collector()
+        for line in body.split(b"\n"):
+            data = line[5:].strip() if line.startswith(b"data:") else b""
+            if data.startswith(b"{"):
+                collector.add(json.loads(data))
+        return collector.reply()
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return None
+
+
+class WatchedResponse(wrapt.ObjectProxy[Any]):
+    """A raw response whose body is still to come: its parsed stream and its body settle the account."""
+
+    def __init__(self, response: Any, account: Account, endpoint: Endpoint) -> None:
+        super().__init__(response)
+        watch_for_dropped()
+        self._self_account = account
+        self._self_endpoint = endpoint
+        self._self_seen = bytearray()
+        self._self_streams: dict[int, Any] = {}
+
+    def parse(self, *args: Any, **kwargs: Any) -> Any:
+        """As the SDK's; a stream comes back watched, the same one each time."""
+        return self._self_then(self.__wrapped__.parse(*args, **kwargs), self._self_parsed)
+
+    def read(self, *args: Any, **kwargs: Any) -> Any:
+        """As the SDK's; settles."""
+        return self._self_then(self.__wrapped__.read(*args, **kwargs), self._self_finished)
+
+    @property
+    def text(self) -> Any:
+        """As the SDK's, a method or (openai's older class) a property; settles."""
+        text = self.__wrapped__.text
+        if not callable(text):
+            return self._self_finished(text)
+        return lambda *args, **kwargs: self._self_then(text(*args, **kwargs), self._self_finished)
+
+    def json(self, *args: Any, **kwargs: Any) -> Any:
+        """As the SDK's; settles."""
+        return self._self_then(self.__wrapped__.json(*args, **kwargs), self._self_finished)
+
+    def iter_bytes(self, *args: Any, **kwargs: Any) -> Any:
+        """As the SDK's; settles at its end."""
+        return self._self_tee(self.__wrapped__.iter_bytes(*args, **kwargs), b"")
+
+    def iter_text(self, *args: Any, **kwargs: Any) -> Any:
+        """As the SDK's; settles at its end."""
+        return self._self_tee(self.__wrapped__.iter_text(*args, **kwargs), b"")
+
+    def iter_lines(self, *args: Any, **kwargs: Any) -> Any:
+        """As the SDK's; settles at its end."""
+        return self._self_tee(self.__wrapped__.iter_lines(*args, **kwargs), b"\n")
+
+    def close(self) -> Any:
+        """As the SDK's; settles as ended early unless the body was read."""
+        return self._self_then(self.__wrapped__.close(), self._self_left)
+
+    def __del__(self) -> None:
+        try:
+            account, endpoint, streams = self._self_account, self._self_endpoint, self._self_streams
+        except AttributeError:
+            # The interpreter is going down, or __init__ never finished.
+            return
+        if not streams and not account.is_settled:
+            body = bytes(self._self_seen) or _body(self.__wrapped__)
+            settle_dropped(lambda: settle_early(account, _read(endpoint, body) if body else None))
+
+    def _self_then(self, result: Any, do: Callable[[Any], Any]) -> Any:
+        if hasattr(result, "__await__"):
+            return self._self_awaited(result, do)
+        return do(result)
+
+    async def _self_awaited(self, result: Any, do: Callable[[Any], Any]) -> Any:
+        return do(await result)
+
+    def _self_parsed(self, parsed: Any) -> Any:
+        if id(parsed) not in self._self_streams:
+            stream = watch_stream(parsed, self._self_account, self._self_endpoint)
+            if stream is None:
+                return self._self_finished(parsed)
+            self._self_streams[id(parsed)] = stream
+        return self._self_streams[id(parsed)]
+
+    def _self_finished(self, result: Any) -> Any:
+        body = _body(self.__wrapped__)
+        self._self_account.settle(None if body is None else _read(self._self_endpoint, body))
+        return result
+
+    def _self_left(self, result: Any) -> Any:
+        if not self._self_account.is_settled:
+            body = bytes(self._self_seen) or _body(self.__wrapped__)
+            settle_early(self._self_account, _read(self._self_endpoint, body) if body else None)
+        return result
+
+    def _self_tee(self, chunks: Any, ending: bytes) -> Any:
+        return (
+            self._self_tee_async(chunks, ending)
+            if hasattr(chunks, "__anext__")
+            else self._self_tee_sync(chunks, ending)
+        )
+
+    def _self_keep(self, chunk: Any, ending: bytes) -> None:
+        data = chunk.encode() if isinstance(chunk, str) else chunk
+        if len(self._self_seen) + len(data) <= _KEPT_BYTES:
+            self._self_seen += data + ending
+        if not self._self_account.is_settled:
+            self._self_account.trace.first_chunk()
+
+    def _self_tee_sync(self, chunks: Any, ending: bytes) -> Iterator[Any]:
+        try:
+            for chunk in chunks:
+                self._self_keep(chunk, ending)
+                yield chunk
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self._self_account.settle(_read(self._self_endpoint, bytes(self._self_seen)), error)
+            raise
+        self._self_account.settle(_read(self._self_endpoint, bytes(self._self_seen)))
+
+    async def _self_tee_async(self, chunks: Any, ending: bytes) -> AsyncIterator[Any]:
+        try:
+            async for chunk in chunks:
+                self._self_keep(chunk, ending)
+                yield chunk
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self._self_account.settle(_read(self._self_endpoint, bytes(self._self_seen)), error)
+            raise
+        self._self_account.settle(_read(self._self_endpoint, bytes(self._self_seen)))
