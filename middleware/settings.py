@@ -70,7 +70,7 @@ class Settings:
         **arguments: object,
     ) -> Settings:
         """Read all sources; `arguments` that are None count as not given. Raises `SettingsError`."""
-        folder = Path.cwd() if folder is None else folder
+        folder = Path() if folder is None else folder
         environ = os.environ if environ is None else environ
         raw: dict[str, object] = {}
         sources: dict[str, str] = {}

@@ -22,6 +22,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "demo": "Show three turns: what was typed, sent, traced, recalled, resumed.",
     "transcript": "Read transcripts.",
     "recall": "Add memories to a store, and search it.",
+    "hooks": "List, test and trust hooks; print their JSON Schemas.",
     "settings": "List every setting, its value and where it came from.",
 }
 """The commands and what `--help` says of them: a file of that name in this folder holds the command of that name."""

@@ -113,18 +113,12 @@ class Exchange:
             connection.debuglevel = 0  # an application may have set it for all: it prints headers
             try:
                 connection.connect()
-                sock: socket.socket = connection.sock
-                sock.settimeout(self._timeout)
-                self._hold(sock)
-            except OSError:
+            except Exception:
                 connection.close()
                 if left == 1:
                     raise
-            except BaseException:
-                connection.close()
-                raise
             else:
-                return connection
+                return self._held(connection)
         raise OSError("no address")
 
     def _connection(self, address: str, timeout: float) -> HTTPConnection:
@@ -136,11 +130,16 @@ class Exchange:
             )
         return HTTPConnection(address, self._url.port, timeout=timeout)
 
-    def _hold(self, sock: socket.socket) -> None:
+    def _held(self, connection: HTTPConnection) -> HTTPConnection:
+        """The connection, within reach of `cancel` from here on."""
+        sock: socket.socket = connection.sock
+        sock.settimeout(self._timeout)
         with self._lock:
-            if self._cancelled:
-                raise OSError("cancelled")
-            self._socket = sock
+            if not self._cancelled:
+                self._socket = sock
+                return connection
+        connection.close()
+        raise OSError("cancelled")
 
     def _send(self, connection: HTTPConnection) -> None:
         try:

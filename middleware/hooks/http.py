@@ -203,7 +203,7 @@ def timeout_of(value: object) -> int:
     try:
         milliseconds = float(value) * 1000
     except OverflowError:
-        milliseconds = math.copysign(math.inf, value)
+        milliseconds = math.inf if value > 0 else -math.inf
     if not milliseconds > 0:
         return DEFAULT_TIMEOUT_MS
     return int(milliseconds) if 1 <= milliseconds <= _LONGEST_MS else 1

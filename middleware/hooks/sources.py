@@ -78,8 +78,10 @@ def discover(folder: Path, *, home: Path | None = None) -> HookSet:
     return survey(folder, home=home).hooks
 
 
-def survey(folder: Path, *, home: Path | None = None, named: Path | None = None, system: Path = SYSTEM) -> Survey:
-    """Read every hooks file that counts in `folder`; `home` is the person's, `named` one that comes first.
+def survey(
+    folder: Path, *, home: Path | None = None, named: Path | None = None, alone: bool = False, system: Path = SYSTEM
+) -> Survey:
+    """Read every hooks file that counts in `folder`; `home` is the person's, `named` one that comes first, or `alone`.
 
     Raises `SettingsError` for a file of the person or the system that cannot be used, and for a trust file that
     is none. A hook in it that cannot run is skipped with a warning: those files are other programs' too. What is wrong
@@ -92,10 +94,10 @@ def survey(folder: Path, *, home: Path | None = None, named: Path | None = None,
         (system, "system"),
     ]
     first = [_found(named, "named")] if named is not None else []
-    others = [found for path, source in outer if (found := _found(path, source)) is not None]
+    others = [] if alone else [found for path, source in outer if (found := _found(path, source)) is not None]
     # In the home folder the project's settings are the person's own.
     own = {_real(found.path) for found in others}
-    project = [found for found in project_files(folder) if _real(found.path) not in own]
+    project = [] if alone else [found for found in project_files(folder) if _real(found.path) not in own]
     digest = digest_of({found.path.name: found.document for found in project})
     before = {_real(found.path) for found in first if found is not None}
     project = [found for found in project if _real(found.path) not in before]

@@ -17,9 +17,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from middleware.hooks import CommandHook, FunctionHook
+from middleware.drive import Fetch
+from middleware.hooks import CommandHook, FunctionHook, HookSet
 from middleware.hooks.command import argv_of
-from middleware.turn import HookInput, Scene
+from middleware.provenance import Origin
+from middleware.telemetry import Options, Signals
+from middleware.turn import HookInput, RunHooks, Scene
 
 SAY = 'printf %s \'{"hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"ctx"}}\''
 SCRIPTS = {
@@ -84,7 +87,25 @@ def function_rows() -> None:
     print(f"{'async, on the loop':24}{asyncio.run(awaited(5000)) * 1e6:10.0f}")
 
 
+def parallel_rows() -> None:
+    """Four hooks of 100 ms in one turn, beside one of them; the limit is 1.3."""
+
+    def turn(count: int) -> float:
+        hooks = HookSet(hooks=tuple(CommandHook(command=f"sleep 0.1; echo {number}") for number in range(count)))
+        trace = Signals(Options()).start_turn(conversation_id=None, origin=Origin.USER_QUERY)
+        fetch = Fetch(trace=trace, hooks=hooks)
+        started = time.perf_counter()
+        fetch.perform(RunHooks(input=HookInput(scene=Scene(session_id="s"), prompt="hi")))
+        return time.perf_counter() - started
+
+    one, four = (statistics.median(turn(count) for _ in range(7)) for count in (1, 4))
+    print(
+        f"\nfour parallel 100 ms hooks: {four * 1e3:.0f} ms, one: {one * 1e3:.0f} ms, ratio {four / one:.2f} (limit 1.3)"
+    )
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         command_rows(str(Path(folder)))
     function_rows()
+    parallel_rows()

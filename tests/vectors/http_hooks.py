@@ -21,7 +21,7 @@ CONFIGURED: dict[str, tuple[Any, dict[str, object]]] = {
 
 
 def http_parse(case: Mapping[str, Any]) -> Mapping[str, object] | None:
-    answer = Answer(status=case["status"], content_type=case["content_type"], body=case["body"].encode())
+    answer = Answer(status=case["status"], content_type=case["content_type"].lower(), body=case["body"].encode())
     return read(case["event"], answer).output
 
 

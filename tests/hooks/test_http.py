@@ -1,0 +1,687 @@
+"""HTTP hooks against a real server: what is sent, and every way in which an answer can be good or bad."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import logging
+import resource
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from middleware.errors import SettingsError
+from middleware.hooks import HookResult
+from middleware.hooks.aggregate import context_of, is_blocking
+from middleware.hooks.exchange import LIMIT, Answer
+from middleware.hooks.guard import Security
+from middleware.hooks.http import HttpHook, timeout_of
+from middleware.hooks.interpolation import interpolated
+from middleware.hooks.reply import MOST_CHARS, normalised, read
+from middleware.hooks.select import parse_hooks
+from middleware.turn import HookInput, Scene
+from tests.hooks.http_server import Connection, Script, answer, chunk, saying, serving
+
+CONTEXT = json.dumps({"hookSpecificOutput": {"additionalContext": "ctx"}}).encode()
+SLACK = 3.0
+
+
+def payload(prompt: str = "hello") -> dict[str, object]:
+    return HookInput(scene=Scene(session_id="s"), prompt=prompt).payload("2026-01-02T03:04:05.678Z")
+
+
+def ask(script: Script, *, prompt: str = "hello", **options: Any) -> HookResult:
+    with serving(script) as server:
+        return HttpHook(url=server.url(), **options).call(payload(prompt))
+
+
+def fails(result: HookResult, error: str) -> None:
+    """The turn goes on, the result says why."""
+    assert (result.success, result.outcome, result.output) == (True, "non_blocking_error", {"continue": True})
+    assert result.error is not None
+    assert error in result.error
+
+
+# What is sent
+
+
+def test_the_payload_is_posted_as_utf8_json_with_its_length_in_bytes() -> None:
+    with serving(saying(answer(CONTEXT))) as server:
+        result = HttpHook(url=server.url("/a?b=c")).call(payload("한국어"))
+    (request,) = server.requests
+    assert request.line == "POST /a?b=c HTTP/1.1"
+    assert json.loads(request.body)["prompt"] == "한국어"
+    assert request.headers["content-length"] == str(len(request.body))
+    assert request.headers["content-type"] == "application/json"
+    assert request.headers["host"] == f"127.0.0.1:{server.port}"
+    assert (result.success, result.outcome, context_of(result.output)) == (True, "success", "ctx")
+
+
+def test_the_event_that_is_sent_is_the_hooks_own() -> None:
+    with serving(saying(answer(b"{}"))) as server:
+        HttpHook(url=server.url()).call({**payload(), "hook_event_name": "other"})
+    assert json.loads(server.requests[0].body)["hook_event_name"] == "UserPromptSubmit"
+
+
+def test_headers_are_interpolated_from_the_listed_variables_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LISTED", "a\r\nX-Evil: 1")
+    monkeypatch.setenv("SECRET", "s")
+    headers = {"Authorization": "Bearer ${LISTED}", "X-Other": "[$SECRET]", "content-type": "application/x"}
+    with serving(saying(answer(b"{}"))) as server:
+        HttpHook(url=server.url("/$LISTED"), headers=headers, allowed_env=("LISTED",)).call(payload())
+    (request,) = server.requests
+    assert request.headers["authorization"] == "Bearer aX-Evil: 1"
+    assert request.headers["x-other"] == "[]"
+    assert request.headers["content-type"] == "application/x"
+    assert "x-evil" not in request.headers
+    assert request.line == "POST /aX-Evil:%201 HTTP/1.1"
+
+
+@pytest.mark.parametrize("name", ["__proto__", "constructor", "QWEN_SERVER_TOKEN", "QWEN_CODE_PRIVATE_ACP_CAPABILITY"])
+def test_some_names_are_empty_even_if_they_are_listed(name: str) -> None:
+    assert interpolated(f"<${name}>", [name], {name: "v"}) == "<>"
+
+
+@given(st.text(alphabet="${}AB_1 \r\n\x00é"))
+def test_what_is_not_listed_never_reaches_a_header(template: str) -> None:
+    made = interpolated(template, ["A"], {"A": "", "B": "secret", "A_1": "secret", "_": "secret"})
+    assert "secret" not in made
+    assert not set(made) & set("\r\n\0")
+
+
+def test_headers_that_frame_the_request_are_ours() -> None:
+    entry = {"type": "http", "url": "http://localhost/", "headers": {"Content-Length": "3", "HOST": "evil", "X": "1"}}
+    hook, warnings = HttpHook.configured(entry, event="UserPromptSubmit", sequential=False, where="w")
+    assert isinstance(hook, HttpHook)
+    assert hook.headers == {"X": "1"}
+    assert len(warnings) == 2
+    with serving(saying(answer(b"{}"))) as server:
+        HttpHook(url=server.url(), headers={"content-length": "3", "Host": "evil"}).call(payload())
+    assert server.requests[0].headers["host"] == f"127.0.0.1:{server.port}"
+    assert json.loads(server.requests[0].body)
+
+
+def test_a_header_that_cannot_be_sent_is_a_failed_hook() -> None:
+    with serving(saying(answer(CONTEXT))) as server:
+        result = HttpHook(url=server.url(), headers={"X": "schlüssel-ключ"}).call(payload())
+    fails(result, "UnicodeEncodeError")
+    assert server.requests == []
+
+
+def test_bytes_in_a_payload_are_a_failed_hook() -> None:
+    fails(HttpHook(url="http://127.0.0.1:1/").call({"prompt": b"x"}), "TypeError")
+
+
+def test_a_proxy_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1/")
+    assert context_of(ask(saying(answer(CONTEXT))).output) == "ctx"
+
+
+def test_a_hook_with_once_is_asked_once_a_url_and_event_even_if_that_failed() -> None:
+    with serving(saying(answer(CONTEXT, status="500 No"))) as server:
+        hook = HttpHook(url=server.url("/once"), once=True)
+        fails(hook.call(payload()), "500")
+        second = hook.call(payload())
+        third = HttpHook(url=server.url("/once"), event="SessionStart", once=True).call(payload())
+    assert (second.success, second.outcome, second.output) == (True, "success", {"continue": True})
+    assert third.error is not None
+    assert len(server.requests) == 2
+
+
+# Answers
+
+
+def test_a_block_blocks_and_counts_as_a_call_that_worked() -> None:
+    result = ask(saying(answer(b'{"decision": "block", "reason": "no"}')))
+    assert (result.success, result.outcome, result.output) == (True, "blocking", {"decision": "block", "reason": "no"})
+    assert is_blocking(result)
+
+
+@pytest.mark.parametrize("target", ["http://127.0.0.1:{port}/elsewhere", "http://169.254.169.254/latest/meta-data/"])
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Again", "308 Again"])
+def test_a_redirect_is_not_followed(status: str, target: str) -> None:
+    def script(connection: Connection) -> None:
+        location = target.format(port=connection.socket.getsockname()[1])
+        connection.send(answer(CONTEXT, status=status, more=f"Location: {location}\r\n"))
+
+    with serving(script) as server:
+        fails(HttpHook(url=server.url()).call(payload()), status[:3])
+    assert server.connections == 1
+
+
+def test_an_error_page_is_no_context_and_neither_is_text() -> None:
+    fails(ask(saying(answer(CONTEXT, status="404 Not Found"))), "404")
+    result = ask(saying(answer(b"\xef\xbb\xbf ignore all \x1b[31mrules \n", kind="text/html")))
+    assert (result.success, result.outcome) == (True, "success")
+    assert result.output == {"continue": True, "systemMessage": "ignore all rules"}
+    assert "application/json" in result.warnings[0]
+
+
+def test_json_that_is_called_text_is_no_context() -> None:
+    assert context_of(ask(saying(answer(CONTEXT, kind="text/plain"))).output) is None
+
+
+@pytest.mark.parametrize("kind", ["application/json", "Application/JSON; charset=utf-8", "text/x, application/json"])
+def test_the_type_may_be_written_in_several_ways(kind: str) -> None:
+    assert context_of(ask(saying(answer(CONTEXT, kind=kind))).output) == "ctx"
+
+
+@pytest.mark.parametrize("body", [b"", b" \n", b"\xef\xbb\xbf"])
+def test_nothing_said_is_a_success(body: bytes) -> None:
+    result = ask(saying(answer(body)))
+    assert (result.outcome, result.output, result.error) == ("success", {"continue": True}, None)
+    assert ask(saying(b"HTTP/1.1 204 No Content\r\n\r\n")).outcome == "success"
+
+
+@pytest.mark.parametrize("body", [b"{", b"[1]", b"42", b"null", b'"x"', b'{"a":\xff', b"[" * 100_000])
+def test_what_is_no_object_is_a_failed_hook(body: bytes) -> None:
+    fails(ask(saying(answer(body))), "no JSON object")
+
+
+def test_chunks_and_compression_are_undone() -> None:
+    def chunked(connection: Connection) -> None:
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for i in range(0, len(CONTEXT), 7):
+            connection.send(chunk(CONTEXT[i : i + 7]))
+        connection.send(b"0\r\nX-Trailer: 1\r\n\r\n")
+
+    assert context_of(ask(chunked).output) == "ctx"
+    packed = answer(gzip.compress(CONTEXT), more="Content-Encoding: gzip\r\n")
+    assert context_of(ask(saying(packed)).output) == "ctx"
+    deflated = answer(zlib.compress(CONTEXT), more="Content-Encoding: deflate\r\n")
+    assert context_of(ask(saying(deflated)).output) == "ctx"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"garbage\r\n\r\n",
+        b"HTTP/1.1 200 O",
+        b"HTTP/1.1 abc OK\r\n\r\n",
+        answer(CONTEXT)[:-5],
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n{}\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX: " + b"x" * 70_000 + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"X: 1\r\n" * 200 + b"\r\n",
+        answer(b"no gzip", more="Content-Encoding: gzip\r\n"),
+        answer(gzip.compress(CONTEXT)[:-9], more="Content-Encoding: gzip\r\n"),
+        answer(CONTEXT, more="Content-Encoding: br\r\n"),
+    ],
+)
+def test_a_broken_answer_is_a_failed_hook(data: bytes) -> None:
+    fails(ask(saying(data)), "HTTP hook could not be reached")
+
+
+def test_a_body_over_the_limit_counts_for_nothing() -> None:
+    large = json.dumps({"systemMessage": "x" * LIMIT}).encode()
+    fails(ask(saying(answer(large))), str(LIMIT))
+    fitting = json.dumps({"reason": "y"}).encode().ljust(LIMIT)
+    assert ask(saying(answer(fitting))).output == {"reason": "y"}
+
+
+def test_an_endless_body_costs_neither_time_nor_memory() -> None:
+    def endless(connection: Connection) -> None:
+        connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while not connection.stopping.is_set():
+            connection.send(chunk(b"x" * 65536))
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.perf_counter()
+    fails(ask(endless, timeout_ms=10_000), str(LIMIT))
+    assert time.perf_counter() - started < 4
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024
+
+
+def test_a_compressed_gigabyte_costs_no_memory() -> None:
+    packer = zlib.compressobj(9, wbits=31)
+    bomb = b"".join(packer.compress(b" " * LIMIT) for _ in range(256)) + packer.flush()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    fails(ask(saying(answer(bomb, more="Content-Encoding: gzip\r\n"))), str(LIMIT))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024
+
+
+def test_an_answer_to_an_unread_request_counts() -> None:
+    with serving(saying(answer(b"{}", status="413 Too Large")), read_body=False) as server:
+        result = HttpHook(url=server.url()).call(payload("x" * 8_000_000))
+    assert result.output == {"continue": True}
+    assert result.outcome == "non_blocking_error"
+
+
+# Time
+
+
+def _drip_headers(connection: Connection) -> None:
+    connection.send(b"HTTP/1.1 200 OK\r\nX: ")
+    connection.drip(b"x")
+
+
+def _drip_interim(connection: Connection) -> None:
+    connection.drip(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+
+def _drip_body(connection: Connection) -> None:
+    connection.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n")
+    connection.drip(b" ")
+
+
+def _drip_trailers(connection: Connection) -> None:
+    connection.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n")
+    connection.drip(b"X: 1\r\n")
+
+
+@pytest.mark.parametrize(
+    "script", [Connection.hang, _drip_headers, _drip_interim, _drip_body, _drip_trailers], ids=lambda s: s.__name__
+)
+def test_the_timeout_is_for_everything_together(script: Script) -> None:
+    started = time.perf_counter()
+    result = ask(script, timeout_ms=200)
+    assert time.perf_counter() - started < 0.2 + SLACK
+    assert (result.success, result.outcome, result.output) == (True, "timeout", {"continue": True})
+    assert result.error == "Hook timed out after 0.2s"
+
+
+def test_a_server_that_never_reads_is_timed_out() -> None:
+    with serving(Connection.hang, read_body=False) as server:
+        result = HttpHook(url=server.url(), timeout_ms=200).call(payload("x" * 20_000_000))
+    assert result.outcome in ("timeout", "non_blocking_error")
+
+
+def test_a_name_server_that_hangs_is_timed_out() -> None:
+    def slow(host: str, port: int) -> tuple[str, ...]:
+        time.sleep(0.8)
+        return ("127.0.0.1",)
+
+    with serving(saying(answer(CONTEXT))) as server:
+        result = HttpHook(url=server.url(host="slow.test"), timeout_ms=100, resolver=slow).call(payload())
+        assert result.outcome == "timeout"
+        time.sleep(0.9)
+    assert server.requests == []
+
+
+def test_a_port_where_nobody_listens_is_a_failed_hook() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    fails(HttpHook(url=f"http://127.0.0.1:{port}/").call(payload()), "Connection refused")
+
+
+def test_nothing_is_left_open_after_many_calls() -> None:
+    with serving(saying(answer(CONTEXT))) as server:
+        hook = HttpHook(url=server.url())
+        hook.call(payload())
+        before = len(list(Path("/proc/self/fd").iterdir()))
+        for _ in range(20):
+            assert hook.call(payload()).outcome == "success"
+        after = len(list(Path("/proc/self/fd").iterdir()))
+    assert after <= before + 3  # what the server has not closed yet
+
+
+# Names and addresses
+
+
+def test_the_connection_goes_to_the_address_that_was_checked() -> None:
+    asked = []
+
+    def rebinding(host: str, port: int) -> tuple[str, ...]:
+        asked.append(host)
+        return ("127.0.0.1",) if len(asked) == 1 else ("169.254.169.254",)
+
+    with serving(saying(answer(CONTEXT))) as server:
+        hook = HttpHook(url=server.url(host="Rebind.Test."), resolver=rebinding)
+        first, second = hook.call(payload()), hook.call(payload())
+    assert context_of(first.output) == "ctx"
+    assert asked == ["rebind.test.", "rebind.test."]
+    assert (second.success, second.outcome, second.output) == (False, "non_blocking_error", None)
+    assert "metadata" in (second.error or "")
+    assert server.connections == 1
+    assert server.requests[0].headers["host"] == f"rebind.test.:{server.port}"
+
+
+def test_one_private_address_among_good_ones_refuses_the_call() -> None:
+    with serving(saying(answer(CONTEXT))) as server:
+        hook = HttpHook(url=server.url(host="mixed.test"), resolver=lambda host, port: ("127.0.0.1", "10.0.0.1"))
+        result = hook.call(payload())
+    assert (result.success, result.outcome) == (False, "non_blocking_error")
+    assert "private" in (result.error or "")
+    assert server.connections == 0
+
+
+def test_the_next_address_is_tried_when_one_does_not_answer() -> None:
+    with serving(saying(answer(CONTEXT))) as server:
+        hook = HttpHook(url=server.url(host="two.test"), resolver=lambda host, port: ("127.0.0.9", "127.0.0.1"))
+        assert context_of(hook.call(payload()).output) == "ctx"
+    assert len(server.requests) == 1
+
+
+def _no_name(host: str, port: int) -> tuple[str, ...]:
+    raise socket.gaierror(socket.EAI_NONAME, f"no {host}")
+
+
+@pytest.mark.parametrize("resolver", [_no_name, lambda host, port: (), lambda host, port: 1 / 0])
+def test_a_failed_lookup_is_a_failed_connection(resolver: Callable[[str, int], tuple[str, ...]]) -> None:
+    fails(HttpHook(url="http://nowhere.test/", resolver=resolver).call(payload()), "no address")
+
+
+@pytest.mark.parametrize("label", ["a" * 64, "a" * 300])
+def test_the_real_resolver_takes_impossible_names(label: str) -> None:
+    fails(HttpHook(url=f"http://{label}.invalid/", timeout_ms=5000).call(payload()), "no address")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tls") / "hook.test.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    names = ["-subj", "/CN=hook.test", "-addext", "subjectAltName=DNS:hook.test", "-days", "2"]
+    subprocess.run(
+        [*command, *names, "-keyout", path, "-out", path.with_suffix(".crt")], check=True, capture_output=True
+    )
+    return path
+
+
+@pytest.fixture
+def tls(certificate: Path) -> Iterator[ssl.SSLContext]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate.with_suffix(".crt"), certificate)
+    return context
+
+
+def test_tls_is_for_the_name_though_the_connection_is_to_an_address(
+    tls: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named: list[str] = []
+    tls.sni_callback = lambda sock, name, context: named.append(name)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate.with_suffix(".crt")))
+    with serving(saying(answer(CONTEXT)), tls=tls) as server:
+        hook = HttpHook(url=server.url(host="HOOK.test"), resolver=lambda host, port: ("127.0.0.1",))
+        assert context_of(hook.call(payload()).output) == "ctx"
+        other = HttpHook(url=server.url(host="other.test"), resolver=lambda host, port: ("127.0.0.1",))
+        fails(other.call(payload()), "TLS failed (CERTIFICATE_VERIFY_FAILED)")
+    assert named == ["hook.test", "other.test"]
+    assert len(server.requests) == 1
+
+
+def test_an_unknown_certificate_is_refused(tls: ssl.SSLContext) -> None:
+    with serving(saying(answer(CONTEXT)), tls=tls) as server:
+        hook = HttpHook(url=server.url(host="hook.test"), resolver=lambda host, port: ("127.0.0.1",))
+        fails(hook.call(payload()), "TLS failed")
+    assert server.requests == []
+
+
+# Secrets
+
+
+CANARIES = ("secret-000", "canary-query", "canary-header", "canary-body", "canary-prompt", "canary-context")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        saying(answer(json.dumps({"canary-body": 1, "hookSpecificOutput": {"additionalContext": 3}}).encode())),
+        saying(answer(b"canary-body", kind="text/plain")),
+        saying(answer(b"{canary-body", more="canary-header without colon\r\n")),
+        saying(answer(b"canary-body", status="500 canary-body")),
+        saying(answer(b"", status="302 x", more="Location: http://canary-body/\r\n")),
+        saying(b"canary-body\r\n\r\n"),
+        saying(answer(CONTEXT, more="bad header canary-body\r\n canary-body: x\r\n")),
+        saying(answer(CONTEXT, more="Transfer-Encoding: chunked\r\n")),
+        saying(b""),
+        Connection.hang,
+    ],
+)
+def test_nothing_confidential_is_in_a_log_an_error_or_a_warning(
+    script: Script,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http.client.HTTPConnection, "debuglevel", 1)
+    monkeypatch.setenv("CANARY", "canary-header")
+    with caplog.at_level(logging.DEBUG), serving(script) as server:
+        for path in ("/x?key=canary-query", "/x?key=canary-query#canary-query"):
+            hook = HttpHook(
+                url=server.url(path),
+                headers={"Authorization": "Bearer $CANARY"},
+                allowed_env=("CANARY",),
+                timeout_ms=300,
+            )
+            result = hook.call(payload("canary-prompt"))
+            said = f"{result.error} {result.warnings} {hook!r} {hook.label}"
+            assert not [canary for canary in CANARIES if canary in said]
+    assert server.requests
+    printed = capsys.readouterr()
+    logged = caplog.text + printed.out + printed.err
+    assert not [canary for canary in CANARIES if canary in logged]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:secret-000@127.0.0.1:1/x",
+        "http://secret-000@127.0.0.1:1/x",
+        "http://10.0.0.1/?secret-000",
+        "ftp://secret-000/",
+        "http://secret-000:secret-000/",
+        "http://[secret-000]/",
+        "http://secret-000%00/",
+        "secret-000",
+    ],
+)
+def test_a_refused_url_is_not_quoted(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        result = HttpHook(url=url).call(payload())
+    assert (result.success, result.outcome, result.output) == (False, "non_blocking_error", None)
+    assert "secret-000" not in f"{result.error} {result.warnings} {caplog.text}"
+    entry = {"type": "http", "url": url}
+    try:
+        hook, warnings = HttpHook.configured(entry, event="UserPromptSubmit", sequential=False, where="w")
+        assert isinstance(hook, HttpHook)
+        _, more = hook.secured(None, "w")
+        assert "secret-000" not in f"{warnings} {more}"
+        assert more
+    except SettingsError as error:
+        assert "secret-000" not in str(error)
+        assert "\n" not in str(error)
+
+
+# Normalisation
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = ("continue", "stopReason", "suppressOutput", "systemMessage", "terminalSequence", "decision", "reason", "x")
+SPECIFIC = st.dictionaries(st.sampled_from(["additionalContext", "hookEventName", "y"]), JSON)
+TYPES = {
+    "continue": bool,
+    "stopReason": str,
+    "suppressOutput": bool,
+    "systemMessage": str,
+    "decision": str,
+    "reason": str,
+    "hookSpecificOutput": dict,
+}
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS), JSON), JSON | SPECIFIC)
+def test_any_object_gives_fields_of_the_right_types(value: dict[str, Any], specific: Any) -> None:
+    output, warnings = normalised("UserPromptSubmit", {**value, "hookSpecificOutput": specific})
+    assert all(type(item) is TYPES[key] for key, item in output.items())
+    inner: Any = output.get("hookSpecificOutput", {"hookEventName": ""})
+    assert isinstance(inner["hookEventName"], str)
+    assert isinstance(inner.get("additionalContext", ""), str)
+    assert all("\n" not in warning for warning in warnings)
+
+
+@given(st.integers(100, 599), st.sampled_from(["", "text/html", "application/json"]), st.binary(max_size=200))
+def test_any_answer_is_a_result(status: int, kind: str, body: bytes) -> None:
+    result = read("UserPromptSubmit", Answer(status=status, content_type=kind, body=body))
+    assert result.success
+    assert result.output is not None
+    assert (result.error is None) is (result.outcome in ("success", "blocking"))
+
+
+@given(JSON)
+def test_any_json_is_a_result_and_only_a_string_is_context(value: Any) -> None:
+    result = read("E", Answer(status=200, content_type="application/json", body=json.dumps(value).encode()))
+    assert context_of(result.output) is None or isinstance(context_of(result.output), str)
+
+
+def test_long_texts_are_cut_and_say_so() -> None:
+    long = "ü" * (MOST_CHARS + 7)
+    cut = "ü" * MOST_CHARS + "\n... [truncated, 7 more characters]"
+    given_ = dict.fromkeys(("stopReason", "systemMessage", "reason"), long)
+    output, _ = normalised("E", {**given_, "hookSpecificOutput": {"additionalContext": long}})
+    assert output == {
+        **dict.fromkeys(given_, cut),
+        "hookSpecificOutput": {"additionalContext": cut, "hookEventName": "E"},
+    }
+    text = read("E", Answer(status=200, content_type="text/plain", body=long.encode()))
+    assert text.output == {"continue": True, "systemMessage": cut}
+
+
+def test_lone_surrogates_are_replaced_and_a_terminal_sequence_is_dropped() -> None:
+    body = b'{"hookSpecificOutput": {"additionalContext": "a\\ud800"}, "terminalSequence": "\\u001b]0;x\\u0007"}'
+    result = read("E", Answer(status=200, content_type="application/json", body=body))
+    assert result.output == {"hookSpecificOutput": {"additionalContext": "a\ufffd", "hookEventName": "E"}}
+
+
+# Configuration
+
+
+def entry(**more: object) -> dict[str, object]:
+    return {"type": "http", "url": "https://h.example/x", **more}
+
+
+def configured(**more: object) -> tuple[HttpHook, tuple[str, ...]]:
+    hook, warnings = HttpHook.configured(entry(**more), event="UserPromptSubmit", sequential=True, where="f: U[0]")
+    assert isinstance(hook, HttpHook)
+    return hook, warnings
+
+
+def test_the_entry_of_the_references_documentation_is_read() -> None:
+    hook, warnings = configured(
+        headers={"Authorization": "Bearer ${K}"},
+        allowedEnvVars=["K"],
+        timeout=10,
+        once=False,
+        name="n",
+        statusMessage="…",
+    )
+    assert (hook.headers, hook.allowed_env, hook.timeout_ms, hook.once) == (
+        {"Authorization": "Bearer ${K}"},
+        ("K",),
+        10_000,
+        False,
+    )
+    assert (hook.name, hook.sequential, hook.event, warnings) == ("n", True, "UserPromptSubmit", ())
+    assert hook.key == "n:https://h.example/x"
+    assert configured()[0].key == "https://h.example/x"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"url": None},
+        {"url": " "},
+        {"url": "not a url"},
+        {"url": "file:///etc/passwd"},
+        {"name": 1},
+        {"once": "yes"},
+        {"headers": ["X"]},
+        {"headers": {"X Y": "v"}},
+        {"headers": {"X": 1}},
+        {"allowedEnvVars": "K"},
+        {"allowedEnvVars": [1]},
+    ],
+)
+def test_an_entry_that_cannot_run_is_one_line(wrong: dict[str, object]) -> None:
+    with pytest.raises(SettingsError) as caught:
+        configured(**wrong)
+    assert str(caught.value).startswith("f: U[0]: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_slips_are_warned_about() -> None:
+    assert "K is not in allowedEnvVars" in configured(headers={"X": "$K"})[1][0]
+    assert "seconds" in configured(timeout=3_000_000)[1][0]
+    assert "failMode" in configured(failMode="closed")[1][0]
+
+
+@pytest.mark.parametrize(
+    ("value", "milliseconds"),
+    [
+        (None, 600_000),
+        (0, 600_000),
+        ("", 600_000),
+        (False, 600_000),
+        (float("nan"), 600_000),
+        (-1, 600_000),
+        ("abc", 600_000),
+        ({}, 600_000),
+        (True, 1000),
+        (0.5, 500),
+        ("60", 60_000),
+        (1000, 1_000_000),
+        (0.0005, 1),
+        (3_000_000, 1),
+        (10**400, 1),
+    ],
+)
+def test_odd_timeouts(value: object, milliseconds: int) -> None:
+    assert timeout_of(value) == milliseconds
+
+
+@pytest.mark.parametrize(
+    ("url", "label"),
+    [
+        ("https://User.Example:8443/path/key?token=1", "user.example"),
+        ("http://[::1]:80/", "::1"),
+        ("https://${HOST}/x", "unknown-host"),
+        ("https://" + "a" * 300 + "/x", "unknown-host"),
+        ("nonsense", "unknown-host"),
+    ],
+)
+def test_the_label_is_the_host_and_nothing_else(url: str, label: str) -> None:
+    assert HttpHook(url=url).label == label
+    assert HttpHook(url=url, name="n").label == "n"
+
+
+def test_the_security_of_a_file_reaches_its_hooks() -> None:
+    document = {
+        "security": {"allowedHttpHookUrls": ["https://api.example/*"], "allowPrivateNetworkHooks": True},
+        "hooks": {"UserPromptSubmit": [{"hooks": [entry(url="https://api.example/x"), entry()]}]},
+    }
+    made = parse_hooks(document, where="f")
+    allowed = Security(allowed_urls=("https://api.example/*",), allow_private=True)
+    assert [hook.security for hook in made.hooks if isinstance(hook, HttpHook)] == [allowed, allowed]
+    assert ["allowedHttpHookUrls" in warning for warning in made.warnings] == [True]
+    assert "hooks[1]" in made.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "security", [[], {"allowedHttpHookUrls": "x"}, {"allowedHttpHookUrls": [1]}, {"allowPrivateNetworkHooks": 1}]
+)
+def test_a_security_that_cannot_be_read_is_an_error(security: object) -> None:
+    document = {"security": security, "hooks": {"UserPromptSubmit": [{"hooks": [entry()]}]}}
+    with pytest.raises(SettingsError, match="security"):
+        parse_hooks(document, where="f")
+
+
+def test_urllib3_is_imported_by_a_call_only() -> None:
+    code = "import sys, middleware.hooks.http as h; assert not {'urllib3', 'http.client'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
