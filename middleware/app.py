@@ -173,7 +173,7 @@ class Middleware:
         return context.setting(self._wiring, "origin", Origin(origin))
 
     def bypass(self) -> AbstractContextManager[None]:
-        """Calls in the block are nobody's turn: a title, a guardrail. They go straight through."""
+        """Calls in the block are nobody's turn: a title, a guardrail. They go out as they are, and are traced."""
         return context.setting(self._wiring, "bypass", True)
 
     def hook(self, event: str, fn: Callable[..., Any], name: str | None = None, timeout: int = 5000) -> None:

@@ -136,8 +136,9 @@ class Request:
 
     `current` is the index of the message that this call is about (ledger rule 3): the last user message, or
     the last message of the tool results when `tool_result` is true; None when there is neither. `system` is
-    the text of instructions that travel outside `messages` (Anthropic). `options` are request parameters for
-    telemetry, by their semantic-convention suffix.
+    the text of instructions that travel outside `messages`; `thread` names what the provider keeps of the
+    conversation (a previous response, a conversation), when only new input is sent. `options` are request
+    parameters for telemetry, by their semantic-convention suffix.
     """
 
     messages: tuple[Message, ...]
@@ -146,6 +147,7 @@ class Request:
     model: str = ""
     stream: bool = False
     system: str = ""
+    thread: str | None = None
     options: Mapping[str, object] = field(default_factory=dict)
 
     def pre_injection_text(self) -> PreInjectionText:

@@ -53,6 +53,7 @@ class _Call:
         "_declared",
         "_endpoint",
         "_ids",
+        "_is_turn",
         "_request",
         "_seam",
         "_session",
@@ -68,27 +69,31 @@ class _Call:
         self._declared = declared if isinstance(declared, Origin) else None
         self._submission = submission if isinstance(submission, Submission) else None
         self._admitted: Admitted | None = None
+        self._is_turn = endpoint.is_turn and not context.ambient(wiring, "bypass")
         origin = self._declared or (Origin.TOOL_RESULT if request.tool_result else Origin.USER_QUERY)
         bound = seam.session if seam.session is not None else context.ambient(wiring, "session")
         self._session = bound if isinstance(bound, Session) else None
-        trace = wiring.signals.start_turn(
-            conversation_id=self._session.id if self._session is not None and self._session.named else None,
-            origin=origin,
-        )
+        named = self._session.id if self._session is not None and self._session.named else None
+        if self._is_turn:
+            trace = wiring.signals.start_turn(conversation_id=named, origin=origin)
+        else:
+            trace = wiring.signals.start_alone(conversation_id=named)
         self._ids = (trace.trace_id, trace.span_id)
-        self.account = Account(trace=trace, request=request, origin=origin)
+        self.account = Account(trace=trace, request=request, origin=origin if self._is_turn else None)
 
     @property
     def is_watched_only(self) -> bool:
         """True when nothing is injected, written down or vouched for: the request goes out as it came."""
         wiring = self._seam.wiring
+        if not self._is_turn:
+            return True
         return self._submission is None and wiring.store is None and not wiring.transcribes and not wiring.hooks.hooks
 
     def steps(self) -> Generator[Any, Any, Admitted]:
         """The steps of this turn, for a driver."""
         wiring, given = self._seam.wiring, self._seam.wiring.settings
         if self._session is None:
-            self._session = wiring.sessions.anonymous(thread_of(self._request), given.user)
+            self._session = wiring.sessions.anonymous(thread_of(self._request), given.user, self._request.thread)
         return self._session.steps(
             self._request,
             pipeline=Pipeline(
@@ -168,8 +173,8 @@ class _Call:
             return
         before = session.said
         session.settled(admitted, reply, outcome, self._ids)
-        if not session.named and session.said is not before:
-            self._seam.wiring.sessions.heard(session, before)
+        if not session.named:
+            self._seam.wiring.sessions.heard(session, before, reply.id if reply is not None else None)
 
     @contextlib.contextmanager
     def sending(self, arguments: dict[str, Any]) -> Iterator[None]:
@@ -256,12 +261,12 @@ class Seam:
 
     def _call(self, client: Any, path: str, arguments: dict[str, Any]) -> _Call | None:
         endpoint = self.adapter.endpoint(path)
-        if endpoint is None or context.is_inside() or context.ambient(self.wiring, "bypass"):
+        if endpoint is None or context.is_inside():
             return None
         body = arguments.get("body")
         if not isinstance(body, dict):
             return None
-        arguments["body"] = body = materialised(body, "messages", "system")
+        arguments["body"] = body = materialised(body, *endpoint.fields)
         try:
             return _Call(self, client, endpoint, body)
         except (AttributeError, LookupError, TypeError, ValueError) as error:

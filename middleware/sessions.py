@@ -24,6 +24,7 @@ class Sessions:
         self._lock = threading.Lock()
         self._named: OrderedDict[str, Session] = OrderedDict()
         self._anonymous: OrderedDict[str, Session] = OrderedDict()
+        self._by_id: OrderedDict[str, str] = OrderedDict()
         self._by_reply: dict[Identity, set[str]] = {}
 
     def named(self, id: str, user: str | None) -> Session:
@@ -44,10 +45,14 @@ class Sessions:
             session.user = user
         return session
 
-    def anonymous(self, thread: Thread, user: str | None) -> Session:
-        """The one anonymous session whose last request and reply this thread extends, or a new one (rule 7)."""
+    def anonymous(self, thread: Thread, user: str | None, kept: str | None = None) -> Session:
+        """The one anonymous session whose last request and reply this thread extends, or a new one (rule 7).
+
+        `kept` names what the provider keeps of the conversation: it says which session it is (rule 10).
+        """
         with self._lock:
-            session = self._extended(thread)
+            known = self._anonymous.get(self._by_id.get(kept, "")) if kept is not None else None
+            session = known if kept is not None else self._extended(thread)
             if session is None:
                 session = self._make(None, user)
                 self._anonymous[session.id] = session
@@ -55,17 +60,29 @@ class Sessions:
                     _, oldest = self._anonymous.popitem(last=False)
                     self._unlist(oldest)
             self._anonymous.move_to_end(session.id)
+            if kept is not None:
+                self._link(kept, session)
             return session
 
-    def heard(self, session: Session, before: tuple[Identity, ...]) -> None:
-        """Note that an anonymous session's last request and reply changed; `before` is what they were."""
+    def heard(self, session: Session, before: tuple[Identity, ...], reply_id: str | None = None) -> None:
+        """Note an anonymous session's reply; `before` is what its last request and reply were until then."""
         with self._lock:
             if session.id not in self._anonymous:
+                return
+            if reply_id is not None:
+                self._link(reply_id, session)
+            if session.said is before:
                 return
             if before:
                 self._drop(before[-1], session.id)
             if session.said:
                 self._by_reply.setdefault(session.said[-1], set()).add(session.id)
+
+    def _link(self, kept: str, session: Session) -> None:
+        self._by_id[kept] = session.id
+        self._by_id.move_to_end(kept)
+        if len(self._by_id) > 4 * self._kept:
+            self._by_id.popitem(last=False)
 
     def _extended(self, thread: Thread) -> Session | None:
         said = thread.identities

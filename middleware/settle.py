@@ -28,12 +28,13 @@ Settled: TypeAlias = Callable[[Reply | None, BaseException | None, Outcome], Non
 class Account:
     """Everything that is written once about one model call.
 
-    `origin`, `block`, `blocks` and `submitted_prompt` are filled in when the turn is admitted.
+    `origin` is None for a call that is no turn. It, `block`, `blocks` and `submitted_prompt` are filled in when
+    the turn is admitted.
     """
 
     __slots__ = ("_open", "block", "blocks", "origin", "request", "settled", "submitted_prompt", "trace")
 
-    def __init__(self, *, trace: TurnTrace, request: Request, origin: Origin) -> None:
+    def __init__(self, *, trace: TurnTrace, request: Request, origin: Origin | None) -> None:
         self.trace = trace
         self.request = request
         self.origin = origin

@@ -32,7 +32,7 @@ def hooks() -> None:
     """List, test and trust hooks."""
 
 
-@hooks.command("list")
+@hooks.command("list", short_help="List the hooks that would run here, and why others do not.")
 @_file
 @click.option(
     "--json",
@@ -63,7 +63,7 @@ def list_(hooks_file: Path | None, as_json: bool) -> None:
     _warn(found)
 
 
-@hooks.command()
+@hooks.command(short_help="Run the hooks of an event for real, and show what they said.")
 @_file
 @click.option("--event", type=click.Choice(FIRED), default=FIRED[0], show_default=True, help="Which hooks to run.")
 @click.option("--prompt", default="Hello", metavar="TEXT", show_default=True, help="What the person submits.")
@@ -71,7 +71,7 @@ def list_(hooks_file: Path | None, as_json: bool) -> None:
     "--subject",
     metavar="TEXT",
     help="What matchers are compared with: the source of a SessionStart (startup), the agent type of a SubagentStart "
-    "(general).",
+    "(general-purpose).",
 )
 @click.option(
     "--json",
@@ -105,8 +105,8 @@ def test(hooks_file: Path | None, event: str, prompt: str, subject: str | None, 
         )
 
 
-@hooks.command()
-@click.argument("event", type=click.Choice(FIRED))
+@hooks.command(short_help="Print the JSON Schema of what a hook is given or may answer.")
+@click.argument("event", type=click.Choice(FIRED), metavar="EVENT")
 @click.option("--output", is_flag=True, help="Of what a hook may answer, not of what it is given.")
 def schema(event: str, output: bool) -> None:
     """Print the JSON Schema (2020-12) of what a hook of EVENT is given."""
@@ -116,7 +116,7 @@ def schema(event: str, output: bool) -> None:
     print_json(schema_of(event, "output" if output else "input"))
 
 
-@hooks.command()
+@hooks.command(short_help="Let the hooks of a folder run.")
 @click.argument("folder", type=click.Path(path_type=Path), default=Path())
 @click.option("--remove", is_flag=True, help="Trust it no longer.")
 def trust(folder: Path, remove: bool) -> None:
@@ -184,6 +184,7 @@ def _print_list(found: Survey) -> None:
     from .screen import console, safe
 
     out = console()
+    width = min(20, max((len(entry.name) for entry in found.entries), default=0))
     if not found.files:
         out.print(safe(f"No hooks for {found.folder}: no hooks_file is set and no file is found."), soft_wrap=True)
         return
@@ -200,7 +201,7 @@ def _print_list(found: Survey) -> None:
         table.add_column(width=9, no_wrap=True)
         table.add_column(width=16, overflow="fold")
         table.add_column(width=8, overflow="fold")
-        table.add_column(overflow="fold", max_width=20)
+        table.add_column(overflow="fold", width=max(1, width))
         table.add_column(overflow="fold")
         for entry in entries:
             event = safe(entry.event)
@@ -238,7 +239,7 @@ def _print_trial(trial: Trial) -> None:
             out.print(safe(result.error, "red"), soft_wrap=True)
         for warning in (*result.warnings, *call.notes):
             out.print(safe(f"warning: {warning}", "yellow"), soft_wrap=True)
-        out.print(safe("said nothing" if result.output is None else call.shown(result.output)), soft_wrap=True)
+        out.print(safe(call.shown(result.output) if result.output else "said nothing"), soft_wrap=True)
     out.print()
     if trial.said.blocked:
         out.print(

@@ -25,7 +25,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "SessionStart": "in the system instruction:",
     "SubagentStart": "in the subagent's first user message:",
 }
-_SUBJECTS: Final[Mapping[str, str]] = {"SessionStart": "startup", "SubagentStart": "general"}
+_SUBJECTS: Final[Mapping[str, str]] = {"SessionStart": "startup", "SubagentStart": "general-purpose"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

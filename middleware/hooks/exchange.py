@@ -65,9 +65,11 @@ class Exchange:
         self._body = body
         self._timeout = timeout
         given = {name.lower() for name in headers}
-        self._headers = {name: value for name, value in _DEFAULTS.items() if name.lower() not in given}
-        self._headers |= {name: value for name, value in headers.items() if not frames(name)}
-        self._headers["Host"] = url.authority
+        self._headers = {
+            **{name: value for name, value in _DEFAULTS.items() if name.lower() not in given},
+            **{name: value for name, value in headers.items() if not frames(name)},
+            "Host": url.authority,
+        }
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._cancelled = False
@@ -164,14 +166,14 @@ def _answer(response: http.client.HTTPResponse) -> Answer:
         decoder = zlib.decompressobj(_GZIP_OR_ZLIB)
     else:
         decoder = None
-    body, piece = bytearray(), bytearray(_CHUNK)
+    body, piece, started = bytearray(), bytearray(_CHUNK), False
     # Into a buffer: `read` would believe a chunk that gives a size below zero, and read without end.
     while len(body) <= LIMIT and (count := response.readinto(piece)):
-        data = piece[:count]
+        data, started = piece[:count], True
         body += data if decoder is None else decoder.decompress(data, LIMIT + 1 - len(body))
     if len(body) > LIMIT:
         return Answer(status=response.status, content_type=kind, body=bytes(body[:LIMIT]), cut=True)
-    if response.length or (decoder is not None and body and not decoder.eof):
+    if response.length or (decoder is not None and started and not decoder.eof):
         raise Unreachable("it closed the connection in the middle of its answer")
     return Answer(status=response.status, content_type=kind, body=bytes(body))
 

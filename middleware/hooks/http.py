@@ -36,7 +36,7 @@ _LONGEST_MS = 2**31 - 1
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _LABEL = re.compile(r"[a-z0-9._:-]{1,253}")
-_OPEN = Security()
+_NO_RULES = Security()
 _called_once: set[tuple[str, str]] = set()
 _once_lock = threading.Lock()
 
@@ -61,7 +61,7 @@ class HttpHook:
     sequential: bool = False
     timeout_ms: int = DEFAULT_TIMEOUT_MS
     once: bool = False
-    security: Security = _OPEN
+    security: Security = _NO_RULES
     resolver: Resolver = field(default=guard.resolve, repr=False, compare=False)
 
     @property
@@ -114,9 +114,9 @@ class HttpHook:
         return hook, ()
 
     def _result(self, payload: Payload) -> HookResult:
+        # Before anything else, and by the URL as it is configured: as the reference.
         if self.once and not _first(self.url, self.event):
             return HookResult(success=True, outcome="success", output=CONTINUE)
-        # The reference marks it before it looks at anything else, and the file's text is the key, not the values.
         url = guard.admitted(interpolated(self.url, self.allowed_env, os.environ), self.security)
         headers = {name: interpolated(value, self.allowed_env, os.environ) for name, value in self.headers.items()}
         body = encode({**payload, "hook_event_name": self.event})

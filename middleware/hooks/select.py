@@ -132,9 +132,7 @@ def hook_set(entries: Iterable[Entry], warnings: Iterable[str] = ()) -> HookSet:
     matchers = [matcher for _, matcher in running]
     while matchers and not matchers[-1]:
         matchers.pop()
-    said = [
-        warning for entry in entries if entry.state in ("runs", "skipped", "duplicate") for warning in entry.warnings
-    ]
+    said = [warning for entry in entries if entry.state not in ("untrusted", "disabled") for warning in entry.warnings]
     return HookSet(hooks=tuple(hook for hook, _ in running), warnings=(*warnings, *said), matchers=tuple(matchers))
 
 

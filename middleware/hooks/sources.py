@@ -193,9 +193,10 @@ def _read(document: Mapping[str, object], found: Found) -> list[Entry]:
 
 def _placed(entry: Entry, found: Found, counted: Iterable[Found], standing: Standing) -> Entry:
     """The entry with what keeps it from running where it is."""
+    distrusted = found.source == "project" and standing != "trusted"
     if entry.state == "skipped":
-        return entry
-    if found.source == "project" and standing != "trusted":
+        return replace(entry, warnings=()) if distrusted else entry
+    if distrusted:
         why = (
             "the folder's hooks changed since it was trusted" if standing == "changed" else "the folder is not trusted"
         )

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ..injection import Block
 from ..parts import Message, Part, Reply, Request, Usage
 from ..turn import SYSTEM
-from .base import Adapter, Endpoint, Placement, current_of, destination, get, message_of, role_of
+from .base import Adapter, Endpoint, Placement, current_of, destination, get, message_of, role_of, unechoed
 
 __all__ = ["ADAPTER"]
 
@@ -25,6 +25,8 @@ class _Messages:
     """`/v1/messages`."""
 
     operation = "chat"
+    is_turn = True
+    fields = ("messages", "system")
 
     def read(self, body: Mapping[str, Any]) -> Request:
         messages: list[Message] = []
@@ -249,9 +251,7 @@ def _with_parts(message: Message, block: Block, how: Placement) -> dict[str, Any
         else:
             merged = [*([{"type": "text", "text": content}] if content else []), *_text_blocks(block)]
     else:
-        parts = list(content or ())
-        kept = parts[: len(parts) - len(message.echoed)] if message.echoed else parts
-        merged = [*kept, *_text_blocks(block)]
+        merged = [*unechoed(message, content), *_text_blocks(block)]
     return {**(raw if isinstance(raw, Mapping) else dict(raw)), "content": merged}
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "message_of",
     "observed",
     "role_of",
+    "unechoed",
 ]
 
 
@@ -51,9 +52,18 @@ class Collector(Protocol):
 
 
 class Endpoint(Protocol):
-    """One endpoint of an SDK, as pure functions."""
+    """One endpoint of an SDK, as pure functions.
 
-    operation: str
+    `operation` is the semantic convention's; `is_turn` is False for what is no turn of a conversation
+    (embeddings): it is traced, and that is all. `fields` of the body may hold one-shot iterables.
+    """
+
+    @property
+    def operation(self) -> str: ...
+    @property
+    def is_turn(self) -> bool: ...
+    @property
+    def fields(self) -> tuple[str, ...]: ...
 
     def read(self, body: Mapping[str, Any]) -> Request: ...
     def write(self, body: Mapping[str, Any], request: Request, blocks: Mapping[int, Any], how: Placement) -> Any: ...
@@ -199,6 +209,12 @@ def message_of(role: str, parts: Iterable[Part], *, raw: object, after_tool: boo
     )
     kept = kept_parts(texts) if role in ("user", "tool") and not injection else len(read)
     return Message(role=cast(Any, role), parts=read[:kept], echoed=read[kept:], injection=injection, raw=raw)
+
+
+def unechoed(message: Message, content: Any) -> list[object]:
+    """The wire parts of a message without our own that an application sent back."""
+    parts = list(content or ())
+    return parts[: len(parts) - len(message.echoed)] if message.echoed else parts
 
 
 def current_of(messages: tuple[Message, ...]) -> tuple[int | None, bool]:

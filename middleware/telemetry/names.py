@@ -31,6 +31,7 @@ CHOICE_COUNT: Final = "choice.count"
 TOOL_DEFINITIONS_OPTION: Final = "tool.definitions"
 REQUEST_OPTIONS: Final = {
     "choice.count": "gen_ai.request.choice.count",
+    "dimension.count": "gen_ai.embeddings.dimension.count",
     "encoding_formats": "gen_ai.request.encoding_formats",
     "frequency_penalty": "gen_ai.request.frequency_penalty",
     "max_tokens": "gen_ai.request.max_tokens",

@@ -56,6 +56,10 @@ class Signals:
         """
         return TurnTrace(self._outlets, conversation_id=conversation_id, origin=origin)
 
+    def start_alone(self, *, conversation_id: str | None = None) -> TurnTrace:
+        """Begin the trace of a model call that is no turn: an embedding, a title. It has its own span only."""
+        return TurnTrace(self._outlets, conversation_id=conversation_id, origin=None)
+
 
 def _writer(options: Options) -> Writer | None:
     if options.capture == "NO_CONTENT" and not options.capture_injected:

@@ -42,7 +42,7 @@ class TurnTrace:
     __slots__ = ("_chat", "_chat_context", "_context", "_conversation", "_first", "_labels", "_outlets", "_pending",
                  "_request", "_span", "_started")  # fmt: skip
 
-    def __init__(self, outlets: Outlets, *, conversation_id: str | None, origin: Origin) -> None:
+    def __init__(self, outlets: Outlets, *, conversation_id: str | None, origin: Origin | None) -> None:
         self._outlets = outlets
         self._conversation = conversation_id
         self._pending = [None]
@@ -54,7 +54,8 @@ class TurnTrace:
         self._labels: Attributes = {}
         self._started: float | None = None
         self._first: float | None = None
-        self._start(origin)
+        if origin is not None:
+            self._start(origin)
 
     @guarded
     def _start(self, origin: Origin) -> None:
@@ -132,13 +133,14 @@ class TurnTrace:
         error: BaseException | None,
         block: Block | None,
         blocks: Mapping[int, Block],
-        origin: Origin,
+        origin: Origin | None,
         submitted_prompt: str | None,
         ended_early: bool,
     ) -> None:
         """End both spans and count the turn; the first call counts, whichever thread makes it.
 
-        `blocks` are all that the request carries, `block` is the one made for this turn.
+        `blocks` are all that the request carries, `block` is the one made for this turn. `origin` is None for a call
+        that is no turn.
         """
         try:
             self._pending.pop()
@@ -147,7 +149,9 @@ class TurnTrace:
         request = request if request is not None else self._request
         chat = self._chat
         try:
-            found: Attributes = {names.TURN_ORIGIN: origin.value, names.TURN_OUTCOME: outcome, **metadata(blocks)}
+            found: Attributes = metadata(blocks)
+            if origin is not None:
+                found |= {names.TURN_ORIGIN: origin.value, names.TURN_OUTCOME: outcome}
             if error is not None and outcome != "blocked":
                 found[names.ERROR_TYPE] = error_type(error)
                 if suspected(error, found):
@@ -215,7 +219,7 @@ class TurnTrace:
     def _count(
         self,
         outcome: Outcome,
-        origin: Origin,
+        origin: Origin | None,
         request: Request | None,
         reply: Reply | None,
         error: object,
@@ -235,6 +239,8 @@ class TurnTrace:
             meters.duration.record(elapsed, labels, context)
             if self._first is not None:
                 meters.first_chunk.record(self._first, labels, context)
+        if origin is None:
+            return
         meters.turns.add(1, {names.LABEL_ORIGIN: origin.value, names.LABEL_OUTCOME: outcome}, context)
         if request is not None and request.current is not None and not request.tool_result:
             meters.input_size.record(len(request.pre_injection_text()), None, context)

@@ -67,5 +67,6 @@ def test_its_picture_is_there() -> None:
 
 
 def test_its_commands_are_the_command_lines() -> None:
-    said = re.findall(r"^\| `firsthand (\w+(?: (?:show|add|search))?)[ `]", README, re.MULTILINE)
-    assert said == ["init", "demo", "transcript show", "recall add", "recall search", "settings"]
+    said = re.findall(r"^\| `firsthand (\w+(?: (?:show|add|search|list|test|schema|trust))?)[ `]", README, re.MULTILINE)
+    hooks = [f"hooks {name}" for name in ("list", "test", "schema", "trust")]
+    assert said == ["init", "demo", "transcript show", "recall add", "recall search", *hooks, "settings"]

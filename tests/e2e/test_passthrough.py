@@ -87,7 +87,7 @@ def test_other_paths_of_openai_pass_through_untouched(app: Middleware, captured:
         {},
         {"input": "count"},
     ]
-    assert captured.spans == ()
+    assert [span.name for span in captured.spans] == ["embeddings m"]
 
 
 def test_other_paths_of_anthropic_pass_through_untouched(app: Middleware, captured: Captured) -> None:
@@ -153,7 +153,7 @@ def test_a_bypassed_call_is_sent_as_it_is(captured: Captured, app: Middleware, s
     with getattr(captured.model, sdk)() as client, app.bypass():
         create(sdk, app.wrap(client))
     assert captured.requests[0]["messages"] == MESSAGES
-    assert captured.spans == ()
+    assert [span.name.partition(" ")[0] for span in captured.spans] == ["chat"]
 
 
 @pytest.mark.parametrize("sdk", SDKS)

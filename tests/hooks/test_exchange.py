@@ -10,7 +10,7 @@ import ssl
 import subprocess
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,9 +18,9 @@ import pytest
 from middleware.hooks.aggregate import context_of
 from middleware.hooks.exchange import LIMIT
 from middleware.hooks.http import HttpHook
-from tests.hooks.http_server import Connection, Script, answer, ask, chunk, fails, payload, saying, serving
+from tests.hooks.asking import CONTEXT, ask, fails, payload
+from tests.hooks.http_server import Connection, Script, answer, chunk, saying, serving
 
-CONTEXT = json.dumps({"hookSpecificOutput": {"additionalContext": "ctx"}}).encode()
 SLACK = 3.0
 
 
@@ -53,6 +53,7 @@ def test_chunks_and_compression_are_undone() -> None:
         b"HTTP/1.1 200 OK\r\n" + b"X: 1\r\n" * 200 + b"\r\n",
         answer(b"no gzip", more="Content-Encoding: gzip\r\n"),
         answer(gzip.compress(CONTEXT)[:-9], more="Content-Encoding: gzip\r\n"),
+        answer(gzip.compress(CONTEXT)[:9], more="Content-Encoding: gzip\r\n"),
         answer(CONTEXT, more="Content-Encoding: br\r\n"),
     ],
 )
@@ -95,9 +96,6 @@ def test_an_answer_to_an_unread_request_counts() -> None:
     assert result.outcome == "non_blocking_error"
 
 
-# Time
-
-
 def _drip_headers(connection: Connection) -> None:
     connection.send(b"HTTP/1.1 200 OK\r\nX: ")
     connection.drip(b"x")
@@ -131,7 +129,7 @@ def test_the_timeout_is_for_everything_together(script: Script) -> None:
 def test_a_server_that_never_reads_is_timed_out() -> None:
     with serving(Connection.hang, read_body=False) as server:
         result = HttpHook(url=server.url(), timeout_ms=200).call(payload("x" * 20_000_000))
-    assert result.outcome in ("timeout", "non_blocking_error")
+    assert result.outcome == "timeout"
 
 
 def test_a_name_server_that_hangs_is_timed_out() -> None:
@@ -161,9 +159,6 @@ def test_nothing_is_left_open_after_many_calls() -> None:
             assert hook.call(payload()).outcome == "success"
         after = len(list(Path("/proc/self/fd").iterdir()))
     assert after <= before + 3  # what the server has not closed yet
-
-
-# Names and addresses
 
 
 def test_the_connection_goes_to_the_address_that_was_checked() -> None:
@@ -226,7 +221,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def tls(certificate: Path) -> Iterator[ssl.SSLContext]:
+def tls(certificate: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate.with_suffix(".crt"), certificate)
     return context
@@ -252,5 +247,3 @@ def test_an_unknown_certificate_is_refused(tls: ssl.SSLContext) -> None:
         hook = HttpHook(url=server.url(host="hook.test"), resolver=lambda host, port: ("127.0.0.1",))
         fails(hook.call(payload()), "TLS failed")
     assert server.requests == []
-
-

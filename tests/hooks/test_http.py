@@ -1,41 +1,22 @@
-"""HTTP hooks against a real server: what is sent, and every way in which an answer can be good or bad."""
+"""HTTP hooks against a real server: what is sent, what an answer does, what is told to nobody, what is configured."""
 
 from __future__ import annotations
 
-import gzip
 import http.client
 import json
 import logging
-import resource
-import socket
-import ssl
 import subprocess
 import sys
-import time
-import zlib
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from middleware.errors import SettingsError
-from middleware.hooks import HookResult
 from middleware.hooks.aggregate import context_of, is_blocking
-from middleware.hooks.exchange import LIMIT, Answer
 from middleware.hooks.guard import Security
 from middleware.hooks.http import HttpHook, timeout_of
-from middleware.hooks.interpolation import interpolated
-from middleware.hooks.reply import MOST_CHARS, normalised, read
 from middleware.hooks.select import parse_hooks
-from middleware.turn import HookInput, Scene
-from tests.hooks.http_server import Connection, Script, answer, chunk, saying, serving
-
-CONTEXT = json.dumps({"hookSpecificOutput": {"additionalContext": "ctx"}}).encode()
-SLACK = 3.0
-
+from tests.hooks.asking import CONTEXT, ask, fails, payload
+from tests.hooks.http_server import Connection, Script, answer, saying, serving
 
 # What is sent
 

@@ -33,5 +33,3 @@ def test_what_is_not_listed_never_reaches_a_header(template: str) -> None:
     made = interpolated(template, ["A"], {"A": "", "B": "secret", "A_1": "secret", "_": "secret"})
     assert "secret" not in made
     assert not set(made) & set("\r\n\0")
-
-

@@ -71,5 +71,3 @@ def test_lone_surrogates_are_replaced_and_a_terminal_sequence_is_dropped() -> No
     body = b'{"hookSpecificOutput": {"additionalContext": "a\\ud800"}, "terminalSequence": "\\u001b]0;x\\u0007"}'
     result = read("E", Answer(status=200, content_type="application/json", body=body))
     assert result.output == {"hookSpecificOutput": {"additionalContext": "a\ufffd", "hookEventName": "E"}}
-
-

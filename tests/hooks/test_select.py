@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from middleware.errors import SettingsError
 from middleware.hooks import CommandHook, FunctionHook, HookSet, load_hooks
 from middleware.hooks.select import executor_of, parse_hooks
+from middleware.turn import HookInput, Scene
 
 
 def written(folder: Path, value: object) -> Path:
@@ -138,10 +140,9 @@ def test_a_timeout_in_milliseconds_is_one_warning() -> None:
     )
 
 
-def test_an_async_hook_is_a_warning() -> None:
-    assert parse_hooks(definition(command(**{"async": True})), where="f").warnings == (
-        "f: UserPromptSubmit[0].hooks[0]: async hooks are not supported yet; the turn waits for this one",
-    )
+def test_an_async_hook_is_one_in_the_background() -> None:
+    loaded = parse_hooks(definition(command(**{"async": True})), where="f")
+    assert loaded == HookSet(hooks=(CommandHook(command="x", background=True),))
 
 
 def test_of_two_commands_with_one_key_the_first_runs() -> None:
@@ -161,9 +162,95 @@ def test_a_hook_of_another_event_does_not_run() -> None:
 
 
 def test_a_matcher_is_ignored_for_prompts() -> None:
-    assert len(parse_hooks(definition(command(), matcher="Bash"), where="f").hooks) == 1
+    for matcher in ("Bash", "[", 3, None):
+        loaded = parse_hooks(definition(command(), matcher=matcher), where="f")
+        assert (len(loaded.for_event("UserPromptSubmit", "x")), loaded.warnings) == (1, ())
 
 
-@pytest.mark.parametrize("kind", ["", "__init__", "base", "os", "a.b", "command.py", "http", "prompt"])
+def starting(*definitions: dict[str, object], event: str = "SessionStart") -> HookSet:
+    return parse_hooks({"hooks": {event: list(definitions)}}, where="f")
+
+
+def test_a_matcher_selects_the_hooks_of_a_start() -> None:
+    hooks = starting(
+        {"matcher": "resume|clear", "hooks": [command(command="a"), command(command="b")]},
+        {"matcher": "*", "hooks": [command(command="c")]},
+        {"matcher": "^st", "hooks": [command(command="d")]},
+        {"hooks": [command(command="e")]},
+    )
+    assert [hook.key for hook in hooks.for_event("SessionStart", "startup")] == ["c", "d", "e"]
+    assert [hook.key for hook in hooks.for_event("SessionStart", "clear")] == ["a", "b", "c", "e"]
+    assert [hook.key for hook in hooks.for_event("SessionStart")] == ["a", "b", "c", "d", "e"]
+    assert hooks.for_event("SubagentStart", "clear") == ()
+
+
+@pytest.mark.parametrize(
+    ("event", "details", "called"),
+    [
+        ("SessionStart", {"source": "resume"}, ["a", "b"]),
+        ("SessionStart", {"source": "startup"}, ["b"]),
+        ("SubagentStart", {"agent_type": "resume"}, ["a", "b"]),
+        ("SubagentStart", {"agent_type": "planner", "source": "resume"}, ["b"]),
+    ],
+)
+def test_the_steps_of_an_event_know_its_subject(event: str, details: dict[str, object], called: list[str]) -> None:
+    hooks = starting(
+        {"matcher": "resume", "hooks": [command(command="a")]}, {"hooks": [command(command="b")]}, event=event
+    )
+    given = HookInput(event=event, scene=Scene(session_id="s"), details=details)
+    step = next(hooks.steps(given, now=lambda: "2026-01-02T03:04:05.678Z"))
+    assert [hook.key for hook, _ in step.calls] == called
+
+
+def test_a_hook_that_is_added_runs_for_every_subject() -> None:
+    hooks = starting({"matcher": "clear", "hooks": [command(command="a")]})
+    added = FunctionHook(len, "SessionStart")
+    assert hooks.adding(added).for_event("SessionStart", "startup") == (added,)
+
+
+def test_one_hook_behind_two_matchers_runs_once_for_what_both_select() -> None:
+    hooks = starting({"matcher": "a|b", "hooks": [command()]}, {"matcher": "b|c", "hooks": [command()]})
+    assert [len(hooks.for_event("SessionStart", subject)) for subject in ("a", "b", "c", "d")] == [1, 1, 1, 0]
+
+
+def test_a_matcher_that_cannot_be_read_is_one_warning() -> None:
+    hooks = starting({"matcher": "star[", "hooks": [command(), command(command="y")]})
+    assert hooks.for_event("SessionStart", "startup") == ()
+    [warning] = hooks.warnings
+    assert warning == (
+        "f: SessionStart[0]: the matcher 'star[' is no expression that can be read; it selects only a subject that "
+        "equals it"
+    )
+
+
+def test_a_matcher_that_is_no_string_is_an_error() -> None:
+    with pytest.raises(SettingsError, match=r"f: SessionStart\[0\]: `matcher` is no string; quote it"):
+        starting({"matcher": 3, "hooks": [command()]})
+
+
+def test_two_commands_of_one_name_in_a_file_are_one_and_a_warning() -> None:
+    loaded = parse_hooks(definition(command(name="n"), command(name="n", command="y")), where="f")
+    assert [hook.key for hook in loaded.hooks] == ["n:x"]
+    [warning] = loaded.warnings
+    assert warning == (
+        "f: UserPromptSubmit[0].hooks[1]: is skipped, f: UserPromptSubmit[0].hooks[0] is called 'n' too; give it "
+        "another name"
+    )
+
+
+def test_comments_in_json_are_read_over(tmp_path: Path) -> None:
+    text = '// first\n{"hooks": /* all */ {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "a//b"}]}]}}'
+    assert [hook.key for hook in load_hooks(written(tmp_path, text)).hooks] == ["a//b"]
+
+
+@pytest.mark.parametrize("text", ["/*" * 100_000, '"' * 100_001, '"' + '\\"' * 100_000, "{/", "//"])
+def test_what_is_not_json_without_comments_either_is_an_error_at_once(tmp_path: Path, text: str) -> None:
+    started = time.perf_counter()
+    with pytest.raises(SettingsError, match="is not valid JSON"):
+        load_hooks(written(tmp_path, text))
+    assert time.perf_counter() - started < 2
+
+
+@pytest.mark.parametrize("kind", ["", "__init__", "base", "os", "a.b", "command.py", "select", "entries"])
 def test_only_a_file_with_an_executor_is_a_type(kind: str) -> None:
     assert executor_of(kind) is None

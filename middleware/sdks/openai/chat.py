@@ -1,4 +1,4 @@
-"""OpenAI SDK 3: chat.completions, in every spelling, by the path that its `post` is called with.
+"""chat.completions, in every spelling, by the path that the SDK's `post` is called with.
 
 Wire shapes: the API reference of chat completions (role, content as string or parts, tool_calls, chunks).
 """
@@ -9,12 +9,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..injection import Block
-from ..parts import Message, Part, Reply, Request, Usage
-from ..turn import SYSTEM
-from .base import Adapter, Endpoint, Placement, current_of, destination, get, message_of, role_of
+from ...injection import Block
+from ...parts import Message, Part, Reply, Request, Usage
+from ...turn import SYSTEM
+from ..base import Placement, current_of, get, message_of, role_of, unechoed
 
-__all__ = ["ADAPTER"]
+__all__ = ["Chat"]
 
 _REASONING: Final = re.compile(r"o\d|gpt-5")
 _ROLES: Final = {"developer": "system", "function": "tool"}
@@ -31,10 +31,12 @@ _OPTIONS: Final = {
 }
 
 
-class _Chat:
+class Chat:
     """`/chat/completions`."""
 
     operation = "chat"
+    is_turn = True
+    fields = ("messages",)
 
     def read(self, body: Mapping[str, Any]) -> Request:
         messages: list[Message] = []
@@ -174,37 +176,6 @@ class _Choice:
         return Message(role="assistant", parts=tuple(parts))
 
 
-class _OpenAI:
-    name = "openai"
-    _endpoints: Final[Mapping[str, Endpoint]] = {"/chat/completions": _Chat()}
-
-    def accepts(self, client: object) -> bool:
-        # The class is asked, not the client: a look at its resource would leave it in the caller's object.
-        return callable(getattr(client, "post", None)) and hasattr(type(client), "chat")
-
-    def is_async(self, client: object) -> bool:
-        return any(base.__name__ == "AsyncAPIClient" for base in type(client).__mro__)
-
-    def endpoint(self, path: str) -> Endpoint | None:
-        return self._endpoints.get(path)
-
-    def destination(self, client: object) -> tuple[str, str | None, int | None]:
-        return destination(client, _provider)
-
-    def sibling_options(self, client: object) -> dict[str, Any]:
-        return {}
-
-    def headers(self, client: object) -> dict[str, str]:
-        return {}
-
-
-ADAPTER: Final[Adapter] = _OpenAI()
-
-
-def _provider(classes: list[str]) -> str:
-    return "azure.ai.openai" if any("Azure" in name for name in classes) else "openai"
-
-
 def _message(raw: object, names: dict[str, str], *, after_tool: bool = False) -> Message:
     role, content = role_of(raw), get(raw, "content")
     if role == "tool":
@@ -291,17 +262,12 @@ def _with_parts(message: Message, block: Block, how: Placement) -> dict[str, Any
         text = content if isinstance(content, str) else "".join(part.text for part in _parts(content))
         merged: object = "\n\n".join([text, *block.texts]) if text else "\n\n".join(block.texts)
         if not isinstance(content, str) and any(part.kind != "text" for part in _parts(content)):
-            merged = [*_unechoed(message, content), *_text_parts(block)]
+            merged = [*unechoed(message, content), *_text_parts(block)]
     elif isinstance(content, str):
         merged = [*([{"type": "text", "text": content}] if content else []), *_text_parts(block)]
     else:
-        merged = [*_unechoed(message, content), *_text_parts(block)]
+        merged = [*unechoed(message, content), *_text_parts(block)]
     return {**(raw if isinstance(raw, Mapping) else dict(raw)), "content": merged}
-
-
-def _unechoed(message: Message, content: Any) -> list[object]:
-    parts = list(content or ())
-    return parts[: len(parts) - len(message.echoed)] if message.echoed else parts
 
 
 def _text_parts(block: Block) -> list[dict[str, Any]]:

@@ -1,0 +1,51 @@
+"""OpenAI SDK 3, Azure's client too: chat completions, responses and embeddings; other paths pass through.
+
+Realtime, batches and `responses.connect` have seams of their own in the SDK and are not watched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..base import Adapter, Endpoint, destination
+from .chat import Chat
+from .embeddings import Embeddings
+from .responses import Responses
+
+__all__ = ["ADAPTER"]
+
+
+class _OpenAI:
+    name = "openai"
+    _endpoints: Final[Mapping[str, Endpoint]] = {
+        "/chat/completions": Chat(),
+        "/responses": Responses(),
+        "/embeddings": Embeddings(),
+    }
+
+    def accepts(self, client: object) -> bool:
+        # The class is asked, not the client: a look at its resource would leave it in the caller's object.
+        return callable(getattr(client, "post", None)) and hasattr(type(client), "chat")
+
+    def is_async(self, client: object) -> bool:
+        return any(base.__name__ == "AsyncAPIClient" for base in type(client).__mro__)
+
+    def endpoint(self, path: str) -> Endpoint | None:
+        return self._endpoints.get(path)
+
+    def destination(self, client: object) -> tuple[str, str | None, int | None]:
+        return destination(client, _provider)
+
+    def sibling_options(self, client: object) -> dict[str, Any]:
+        return {}
+
+    def headers(self, client: object) -> dict[str, str]:
+        return {}
+
+
+ADAPTER: Final[Adapter] = _OpenAI()
+
+
+def _provider(classes: list[str]) -> str:
+    return "azure.ai.openai" if any("Azure" in name for name in classes) else "openai"
