@@ -71,6 +71,8 @@ class Model:
         item = {**response["output"][1], "content": []}
         yield {"type": "response.output_item.added", "sequence_number": next(numbers), "output_index": 1, "item": item}
         place = {"item_id": item["id"], "output_index": 1, "content_index": 0}
+        part = {"type": "output_text", "text": "", "annotations": []}
+        yield {"type": "response.content_part.added", "sequence_number": next(numbers), **place, "part": part}
         for word in ("fi", "ne"):
             kind = "response.output_text.delta"
             yield {"type": kind, "sequence_number": next(numbers), **place, "delta": word, "logprobs": []}
