@@ -119,7 +119,7 @@ class Middleware:
         adapter = adapter_for(client)
         own = type(client)
         base: Any = own.__mro__[1] if "_firsthand_observed" in own.__dict__ else own
-        made: Any = observed(base, adapter.is_async(client))
+        made: Any = observed(base, adapter.is_async(client), adapter.quieted)
         sibling = made.__new__(made)
         copied = base.copy(client, **adapter.sibling_options(client))
         sibling.__dict__.update(copied.__dict__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Generator, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from .session import Admitted, Pipeline, Session
 from .sessions import Sessions
 from .settings import Settings
 from .settle import Account
-from .telemetry import Signals
+from .telemetry import Signals, suppressing
 from .turn import Outcome
 
 __all__ = ["Seam", "Wiring"]
@@ -258,6 +259,10 @@ class Seam:
             call.failed(error)
             raise
         return call.answered(answer)
+
+    def quiet(self) -> AbstractContextManager[None]:
+        """Around a method that other instrumentors patch: one call has one span, unless `coexist` is on."""
+        return suppressing(self.wiring.settings.coexist)
 
     def _call(self, client: Any, path: str, arguments: dict[str, Any]) -> _Call | None:
         endpoint = self.adapter.endpoint(path)

@@ -28,6 +28,7 @@ __all__ = ["LIMIT", "Answer", "Exchange", "Unreachable"]
 LIMIT = 1024 * 1024
 """Bytes of a body, decoded, that are read; an answer with more is cut."""
 
+_GRACE = 1.0
 _CHUNK = 64 * 1024
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
 _OURS = frozenset({"host", "content-length", "transfer-encoding", "connection", "expect", "te", "trailer", "upgrade"})
@@ -55,7 +56,7 @@ class Answer:
 
 
 class Exchange:
-    """One request. `run` blocks for about `timeout` seconds a step; `cancel`, from another thread, ends it at once.
+    """One request. A step of `run` blocks for a second over `timeout`; `cancel`, from another thread, ends it at once.
 
     Of `headers`, which replace the defaults in any case, those that `frames` names are left out.
     """
@@ -63,7 +64,8 @@ class Exchange:
     def __init__(self, url: WebUrl, *, headers: Mapping[str, str], body: bytes, timeout: float) -> None:
         self._url = url
         self._body = body
-        self._timeout = timeout
+        # A little more than the caller waits: its clock says what a timeout is, these only end the thread.
+        self._timeout = timeout + _GRACE
         given = {name.lower() for name in headers}
         self._headers = {
             **{name: value for name, value in _DEFAULTS.items() if name.lower() not in given},

@@ -140,6 +140,12 @@ class _MessageEvents:
 
 class _Anthropic:
     name = "anthropic"
+    quieted: tuple[str, ...] = (
+        "messages.create",
+        "messages.parse",
+        "beta.messages.create",
+        "beta.messages.parse",
+    )
     _endpoints: Final[Mapping[str, Endpoint]] = {"/v1/messages": _Messages()}
 
     def accepts(self, client: object) -> bool:

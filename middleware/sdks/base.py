@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast
 
@@ -76,6 +77,7 @@ class Adapter(Protocol):
     """One SDK."""
 
     name: str
+    quieted: tuple[str, ...]
 
     def accepts(self, client: object) -> bool: ...
     def is_async(self, client: object) -> bool: ...
@@ -92,14 +94,16 @@ class Seam(Protocol):
     def send_async(
         self, client: Any, post: Callable[..., Awaitable[Any]], path: str, arguments: dict[str, Any]
     ) -> Awaitable[Any]: ...
+    def quiet(self) -> AbstractContextManager[None]: ...
 
 
 @functools.cache
-def observed(client_class: type, is_async: bool) -> type:
+def observed(client_class: type, is_async: bool, quieted: tuple[str, ...] = ()) -> type:
     """The subclass of a client's class whose `post` goes through a seam; made once a class.
 
     Instances pass `isinstance`, and stay wrapped through `copy` and `with_options`. The instance attribute
-    `_firsthand_seam` holds the `Seam`.
+    `_firsthand_seam` holds the `Seam`. Other instrumentors patch the methods that `quieted` names (as
+    "chat.completions.create"): on our instances these enter the seam's `quiet` first, so that a call has one span.
     """
 
     def copy(self: Any, **options: Any) -> Any:
@@ -119,7 +123,7 @@ def observed(client_class: type, is_async: bool) -> type:
             return await send(path, **arguments)
         return await seam.send_async(self, send, path, arguments)
 
-    members = {
+    members: dict[str, Any] = {
         "__module__": client_class.__module__,
         "__qualname__": client_class.__qualname__,
         "__doc__": client_class.__doc__,
@@ -127,8 +131,47 @@ def observed(client_class: type, is_async: bool) -> type:
         "post": post_async if is_async else post,
         "copy": copy,
         "with_options": copy,
+        **{name: _resource(client_class, name, paths, is_async) for name, paths in _by_root(quieted).items()},
     }
     return type(client_class.__name__, (client_class,), members)
+
+
+def _by_root(quieted: tuple[str, ...]) -> dict[str, list[list[str]]]:
+    roots: dict[str, list[list[str]]] = {}
+    for path in quieted:
+        root, *rest = path.split(".")
+        roots.setdefault(root, []).append(rest)
+    return roots
+
+
+def _resource(client_class: type, name: str, paths: list[list[str]], is_async: bool) -> property:
+    """A resource of the client, its methods quieted; made on first use, as the SDK does."""
+
+    def resource(self: Any) -> Any:
+        made = self.__dict__.get(name)
+        if made is None:
+            made = getattr(super(type(self), self), name)
+            self.__dict__[name] = made
+            for *inner, method in paths:
+                owner = functools.reduce(lambda found, step: getattr(found, step, None), inner, made)
+                if owner is not None and hasattr(type(owner), method):
+                    setattr(owner, method, _quieted(self, owner, method, is_async))
+        return made
+
+    return property(resource)
+
+
+def _quieted(client: Any, owner: Any, name: str, is_async: bool) -> Callable[..., Any]:
+    # The class is asked at each call: whoever patches it later is quieted too.
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with client.__dict__["_firsthand_seam"].quiet():
+            return getattr(type(owner), name)(owner, *args, **kwargs)
+
+    async def call_async(*args: Any, **kwargs: Any) -> Any:
+        with client.__dict__["_firsthand_seam"].quiet():
+            return await getattr(type(owner), name)(owner, *args, **kwargs)
+
+    return functools.wraps(getattr(type(owner), name).__get__(owner))(call_async if is_async else call)
 
 
 def destination(client: Any, provider: Callable[[list[str]], str]) -> tuple[str, str | None, int | None]:

@@ -16,8 +16,9 @@ from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, Context
 
 from .guard import attempt
 
-__all__ = ["suppressing"]
+__all__ = ["outer_context", "suppressing"]
 
+_OUTER = otel_context.create_key("firsthand-outer")
 _TRACELOOP_KEY = "suppress_language_model_instrumentation"
 _PLAIN_KEY = "suppress_instrumentation"
 _TRACELOOP = "opentelemetry.semconv_ai"
@@ -35,11 +36,21 @@ def suppressing(coexist: bool) -> Iterator[None]:
     if context is None:
         yield
         return
-    token = otel_context.attach(context)
+    token = otel_context.attach(otel_context.set_value(_OUTER, otel_context.get_current(), context))
     try:
         yield
     finally:
         otel_context.detach(token)
+
+
+def outer_context() -> Context:
+    """The current context as it was before `suppressing`: what our own spans are made in.
+
+    A processor may drop a span that is made where instrumentation is suppressed.
+    """
+    current = otel_context.get_current()
+    outer = otel_context.get_value(_OUTER, current)
+    return outer if isinstance(outer, Context) else current
 
 
 def _suppressed() -> Context | None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from time import perf_counter
 
-from opentelemetry import context as otel_context
 from opentelemetry._logs import SeverityNumber
 from opentelemetry.context import Context
 from opentelemetry.trace import (
@@ -25,6 +24,7 @@ from ..provenance import Origin
 from ..turn import Outcome
 from . import names
 from .calls import DROPPED, FAILED, Current, HookTrace, Outlets, RecallTrace
+from .coexist import outer_context
 from .content import Attributes
 from .guard import attempt, guarded
 from .injected import metadata, sizes, suspected
@@ -48,7 +48,7 @@ class TurnTrace:
         self._pending = [None]
         self._span: Span = INVALID_SPAN
         self._chat: Span | None = None
-        self._context: Context = otel_context.get_current()
+        self._context: Context = outer_context()
         self._chat_context = self._context
         self._request: Request | None = None
         self._labels: Attributes = {}

@@ -18,6 +18,15 @@ __all__ = ["ADAPTER"]
 
 class _OpenAI:
     name = "openai"
+    quieted: tuple[str, ...] = (
+        "chat.completions.create",
+        "chat.completions.parse",
+        "responses.create",
+        "responses.parse",
+        "embeddings.create",
+        "beta.chat.completions.create",
+        "beta.chat.completions.parse",
+    )
     _endpoints: Final[Mapping[str, Endpoint]] = {
         "/chat/completions": Chat(),
         "/responses": Responses(),
