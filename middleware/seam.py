@@ -22,7 +22,7 @@ from .session import Admitted, Pipeline, Session
 from .sessions import Sessions
 from .settings import Settings
 from .settle import Account
-from .telemetry import Signals, suppressing
+from .telemetry import Signals, outside, suppressing
 from .turn import Outcome
 
 __all__ = ["Seam", "Wiring"]
@@ -180,7 +180,7 @@ class _Call:
     @contextlib.contextmanager
     def sending(self, arguments: dict[str, Any]) -> Iterator[None]:
         """Around the SDK's call: its span is current, and only there."""
-        with self.account.trace.current():
+        with self._seam.quiet(), self.account.trace.current():
             headers = self._seam.adapter.headers(self._client)
             if headers:
                 options = dict(arguments.get("options") or {})
@@ -218,6 +218,17 @@ class Seam:
 
     def send(self, client: Any, post: Callable[..., Any], path: str, arguments: dict[str, Any]) -> Any:
         """Send one request of the sync client."""
+        with outside():
+            return self._sent(client, post, path, arguments)
+
+    async def send_async(
+        self, client: Any, post: Callable[..., Awaitable[Any]], path: str, arguments: dict[str, Any]
+    ) -> Any:
+        """Send one request of the async client."""
+        with outside():
+            return await self._sent_async(client, post, path, arguments)
+
+    def _sent(self, client: Any, post: Callable[..., Any], path: str, arguments: dict[str, Any]) -> Any:
         call = self._call(client, path, arguments)
         if call is None:
             return post(path, **arguments)
@@ -237,10 +248,9 @@ class Seam:
             raise
         return call.answered(answer)
 
-    async def send_async(
+    async def _sent_async(
         self, client: Any, post: Callable[..., Awaitable[Any]], path: str, arguments: dict[str, Any]
     ) -> Any:
-        """Send one request of the async client."""
         call = self._call(client, path, arguments)
         if call is None:
             return await post(path, **arguments)

@@ -70,7 +70,7 @@ class Settings:
         **arguments: object,
     ) -> Settings:
         """Read all sources; `arguments` that are None count as not given. Raises `SettingsError`."""
-        folder = Path() if folder is None else folder
+        folder = _here() if folder is None else folder
         environ = os.environ if environ is None else environ
         raw: dict[str, object] = {}
         sources: dict[str, str] = {}
@@ -91,6 +91,14 @@ class Settings:
 
 
 NAMES: Final = tuple(item.name for item in fields(Settings) if item.name != "sources")
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:
+        # The working directory is gone, and with it whatever settings were in it.
+        return Path()
 
 
 def _toml(path: Path) -> dict[str, object]:

@@ -5,7 +5,7 @@ and no exporter.
 """
 
 from .calls import HookTrace, RecallTrace
-from .coexist import suppressing
+from .coexist import outside, suppressing
 from .export import configure, flush, shutdown
 from .labels import hook_label
 from .options import CaptureMode, Options, capture_mode
@@ -23,6 +23,7 @@ __all__ = [
     "configure",
     "flush",
     "hook_label",
+    "outside",
     "shutdown",
     "suppressing",
 ]

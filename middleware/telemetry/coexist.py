@@ -16,7 +16,7 @@ from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, Context
 
 from .guard import attempt
 
-__all__ = ["outer_context", "suppressing"]
+__all__ = ["outer_context", "outside", "suppressing"]
 
 _OUTER = otel_context.create_key("firsthand-outer")
 _TRACELOOP_KEY = "suppress_language_model_instrumentation"
@@ -37,6 +37,21 @@ def suppressing(coexist: bool) -> Iterator[None]:
         yield
         return
     token = otel_context.attach(otel_context.set_value(_OUTER, otel_context.get_current(), context))
+    try:
+        yield
+    finally:
+        otel_context.detach(token)
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """Be as before `suppressing` in the `with`; nothing where nothing is suppressed."""
+    current = otel_context.get_current()
+    outer = otel_context.get_value(_OUTER, current)
+    if not isinstance(outer, Context):
+        yield
+        return
+    token = otel_context.attach(outer)
     try:
         yield
     finally:

@@ -1,0 +1,32 @@
+"""Environments of their own for packages that are no part of the project's, made once with pip."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / ".venvs"
+ROOT = Path(__file__).parent.parent.parent
+
+
+def environment(name: str, *packages: str) -> Path:
+    """The Python of an environment that holds the project's dependencies and `packages`."""
+    digest = hashlib.sha256("\n".join(packages).encode()).hexdigest()[:12]
+    folder = FOLDER / f"{name}-{digest}"
+    python = folder / "bin" / "python"
+    if not (folder / "ready").exists():
+        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--pre"]
+        done = subprocess.run([*pip, f"{ROOT}[openai]", *packages], capture_output=True, text=True)
+        assert done.returncode == 0, f"the environment {name} cannot be made: {done.stderr[-2000:]}"
+        (folder / "ready").touch()
+    return python
+
+
+def run(python: Path, module: str, *arguments: str) -> str:
+    """The output of a module of this project, run with that Python from the project's own files."""
+    done = subprocess.run([str(python), "-m", module, *arguments], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
