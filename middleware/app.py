@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import recall_store
 
 from . import context, telemetry
-from .hooks import FunctionHook, Hook, HookSet, load_hooks
+from .hooks import FIRED, FunctionHook, Hook, HookSet, load_hooks
 from .provenance import Origin, Submission
-from .sdks import Placement, adapter_for, observed
+from .sdks import Placement, adapter_for
 from .seam import Seam, Wiring
 from .session import Session
 from .sessions import Sessions
@@ -52,6 +52,9 @@ class Middleware:
         meter_provider: MeterProvider | None = None,
         logger_provider: LoggerProvider | None = None,
     ) -> None:
+        given_hooks: Any = hooks
+        if callable(given_hooks) or isinstance(given_hooks, str) or any(isinstance(hook, str) for hook in given_hooks):
+            raise TypeError("hooks takes a list of functions or Hook values; a file is the setting hooks_file")
         self.settings = settings if settings is not None else Settings()
         given = self.settings
         signals = Signals(
@@ -109,22 +112,17 @@ class Middleware:
         """The store that is asked before a turn, or None."""
         return self._wiring.store
 
-    def wrap(self, client: ClientT, *, session: Session | None = None) -> ClientT:
+    def wrap(self, client: ClientT, *, session: Session | str | None = None) -> ClientT:
         """A client of the same type, with the same methods, that goes through this middleware.
 
         The caller's client is not changed and shares its connections with the new one. With `session` every
-        call of it belongs to that session, whatever thread it is made in. A client that is wrapped already is
-        bound anew, not wrapped twice. Raises `UnsupportedClient`.
+        call of it belongs to that session (or the one of that id), whatever thread it is made in. A client that
+        is wrapped already is bound anew, not wrapped twice. Raises `UnsupportedClient`.
         """
+        if isinstance(session, str):
+            session = self.open(session)
         adapter = adapter_for(client)
-        own = type(client)
-        base: Any = own.__mro__[1] if "_firsthand_observed" in own.__dict__ else own
-        made: Any = observed(base, adapter.is_async(client), adapter.quieted)
-        sibling = made.__new__(made)
-        copied = base.copy(client, **adapter.sibling_options(client))
-        sibling.__dict__.update(copied.__dict__)
-        sibling.__dict__["_firsthand_seam"] = Seam(self._wiring, adapter, session)
-        wrapped: ClientT = sibling
+        wrapped: ClientT = adapter.sibling(client, Seam(self._wiring, adapter, session))
         return wrapped
 
     def open(
@@ -140,6 +138,8 @@ class Middleware:
         With `parent` it is the session of a subagent of `agent_type`, of the parent's user, and SubagentStart
         hooks run before its first turn. Raises ValueError for a session of another user.
         """
+        if id is not None and (not isinstance(id, str) or not id):
+            raise TypeError(f"a session id is a non-empty string, not {id!r}")
         if user is None:
             user = parent.user if parent is not None else self.settings.user
         session = self._wiring.sessions.named(id, user) if id is not None else self._make_session(None, user)
@@ -163,6 +163,8 @@ class Middleware:
 
     def submitting(self, submission: Submission) -> AbstractContextManager[None]:
         """In the block, the call that sends what `submission` names carries its provenance, once."""
+        if not isinstance(submission, Submission):
+            raise TypeError(f"submitting() takes a Submission, not {type(submission).__name__}")
         return context.setting(self._wiring, "submission", submission)
 
     def origin(self, origin: Origin | str) -> AbstractContextManager[None]:
@@ -170,6 +172,8 @@ class Middleware:
 
         Tool results are `tool_result` sends also where the block names what started the turn.
         """
+        if origin not in list(Origin):
+            raise ValueError(f"{origin!r} is no origin; one of {', '.join(Origin)}")
         return context.setting(self._wiring, "origin", Origin(origin))
 
     def bypass(self) -> AbstractContextManager[None]:
@@ -177,7 +181,9 @@ class Middleware:
         return context.setting(self._wiring, "bypass", True)
 
     def hook(self, event: str, fn: Callable[..., Any], name: str | None = None, timeout: int = 5000) -> None:
-        """Register a function hook for `event`; `timeout` is in milliseconds."""
+        """Register a function hook for `event`; `timeout` is in milliseconds. Raises ValueError for another event."""
+        if event not in FIRED:
+            raise ValueError(f"{event!r} is not fired here, so the hook would never run; one of {', '.join(FIRED)}")
         added = FunctionHook(fn, event=event, name=name, timeout_ms=timeout)
         self._wiring.hooks = self._wiring.hooks.adding(added)
 
@@ -224,7 +230,7 @@ def wrap(
     client: ClientT,
     *,
     hooks: Sequence[Callable[..., Any] | Hook] = (),
-    session: Session | None = None,
+    session: Session | str | None = None,
     **settings: Any,
 ) -> ClientT:
     """Wrap one client in a middleware of its own: `wrap(OpenAI(), hooks_file="hooks.json", user="alice")`.

@@ -6,12 +6,12 @@ Each belongs to the `Middleware` that set it (`owner`), so that two of them in o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Literal, TypeAlias
 
-__all__ = ["Name", "ambient", "inside", "is_inside", "setting"]
+__all__ = ["Name", "ambient", "carried", "inside", "is_inside", "setting"]
 
 Name: TypeAlias = Literal["session", "submission", "origin", "bypass"]
 
@@ -32,6 +32,22 @@ def setting(owner: object, name: Name, value: object) -> Iterator[None]:
         yield
     finally:
         _ambient.reset(token)
+
+
+def carried() -> Callable[[], AbstractContextManager[None]]:
+    """What makes all that is ambient at this moment ambient in a `with` elsewhere."""
+    ambient_now, inside_now = _ambient.get(), _inside.get()
+
+    @contextmanager
+    def there() -> Iterator[None]:
+        tokens = _ambient.set(ambient_now), _inside.set(inside_now)
+        try:
+            yield
+        finally:
+            _ambient.reset(tokens[0])
+            _inside.reset(tokens[1])
+
+    return there
 
 
 def is_inside() -> bool:

@@ -31,6 +31,7 @@ __all__ = ["Fetch", "drive", "drive_async"]
 
 T = TypeVar("T")
 _log = logging.getLogger("firsthand")
+_warned: set[str] = set()
 _background = threading.BoundedSemaphore(16)
 
 
@@ -211,6 +212,7 @@ class Fetch:
             outcome = "timeout"
         except Exception as failure:  # noqa: BLE001  (recall never fails a call)
             outcome, error = "error", failure
+            _warn_once(failure)
         trace.finish(
             outcome=outcome,
             matches=memories,
@@ -229,6 +231,13 @@ def _waited(step: Wait) -> bool:
     return True
 
 
+def _warn_once(failure: Exception) -> None:
+    kind = type(failure).__name__
+    if kind not in _warned:
+        _warned.add(kind)
+        _log.warning("firsthand: memories cannot be recalled (%s); prompts go on without them", kind)
+
+
 def _reported(hook: Hook, result: HookResult, trace: Any) -> HookResult:
     trace.finish(
         outcome=result.outcome,
@@ -239,18 +248,22 @@ def _reported(hook: Hook, result: HookResult, trace: Any) -> HookResult:
         error=result.error,
     )
     if result.outcome in ("non_blocking_error", "timeout"):
+        why = _failure(result)
         _log.warning(
-            "hook %s: %s; the prompt goes on without it (firsthand hooks test shows its output)",
-            hook.label,
-            "timed out" if result.outcome == "timeout" else _failure(result),
+            "firsthand: hook %s %s; the prompt goes on without it (see: firsthand hooks test)", hook.label, why
         )
     for warning in result.warnings:
-        _log.warning("hook %s: %s", hook.label, warning)
+        _log.warning("firsthand: hook %s: %s", hook.label, warning)
     return result
 
 
 def _failure(result: HookResult) -> str:
-    return "failed" if result.exit_code in (None, 0) else f"failed with exit code {result.exit_code}"
+    """Why a hook failed, in words that quote nothing of what it said or was told."""
+    if result.outcome == "timeout":
+        return "timed out"
+    if result.exit_code not in (None, 0):
+        return f"failed with exit code {result.exit_code}"
+    return f"failed: {(result.error or 'no reason given').partition(':')[0]}"
 
 
 def _memories(matches: list[Match], delivered: Any, top_k: int) -> tuple[Memory, ...]:

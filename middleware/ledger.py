@@ -180,7 +180,7 @@ def _said(parts: Sequence[Any], texts: Sequence[str | None]) -> str:
 
 def _ids(parts: Sequence[Any], kind: str) -> tuple[str, ...]:
     held = [part.get(kind) for part in parts if isinstance(part, Mapping)]
-    return tuple(str(call.get("id")) for call in held if isinstance(call, Mapping))
+    return tuple(str(call.get("id") or call.get("name")) for call in held if isinstance(call, Mapping))
 
 
 def _recalled(told: object) -> tuple[Memory, ...]:

@@ -85,8 +85,8 @@ class Message:
 
     @property
     def tool_ids(self) -> tuple[str, ...]:
-        """Ids of the tool calls or tool results in it, in order."""
-        return tuple(part.id for part in self.parts if part.kind in ("tool_call", "tool_response"))
+        """Ids of the tool calls or tool results in it, in order; names where a provider gives no ids (Google)."""
+        return tuple(part.id or part.name for part in self.parts if part.kind in ("tool_call", "tool_response"))
 
     @property
     def is_tool_result(self) -> bool:
@@ -102,7 +102,7 @@ class Message:
         others: list[object] = []
         for part in self.parts:
             if part.kind in ("tool_call", "tool_response"):
-                tools.append(part.id)
+                tools.append(part.id or part.name)
             elif part.kind in ("media", "other"):
                 others.append(_frozen(part.raw))
         return (self.role, abridged(self.text), tuple(tools), tuple(others))
@@ -121,13 +121,18 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What came back: one message a choice, and what the provider said about it."""
+    """What came back: one message a choice, and what the provider said about it.
+
+    `before` is what the model said, and was told, on the way there inside of the same call: tool calls and their
+    results, where the SDK calls the functions itself.
+    """
 
     messages: tuple[Message, ...] = ()
     id: str | None = None
     model: str | None = None
     finish_reasons: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    before: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,6 +232,8 @@ def _frozen(value: object) -> object:
         return tuple(_frozen(item) for item in value)
     if isinstance(value, str):
         return abridged(value)
+    if isinstance(value, bytes) and len(value) > _KEPT_TEXT:
+        return (len(value), hash(value))
     try:
         hash(value)
     except TypeError:

@@ -22,7 +22,7 @@ from .session import Admitted, Pipeline, Session
 from .sessions import Sessions
 from .settings import Settings
 from .settle import Account
-from .telemetry import Signals, outside, suppressing
+from .telemetry import Signals, outside, suppressing, too_long
 from .turn import Outcome
 
 __all__ = ["Seam", "Wiring"]
@@ -129,7 +129,9 @@ class _Call:
         given = arguments.get("options") or {}
         options = {"timeout": question.timeout, **{name: given[name] for name in ("security",) if name in given}}
         body = self._endpoint.question(question.model or self._request.model, question.text, question.max_tokens)
-        return {"cast_to": arguments["cast_to"], "body": body, "options": options}
+        # How to read the answer: the SDKs with a `post` are told, the others know.
+        reading = {name: arguments[name] for name in ("cast_to",) if name in arguments}
+        return {**reading, "body": body, "options": options}
 
     def said(self, reply: Any) -> Answer:
         """What the model answered to a prompt hook's question."""
@@ -189,12 +191,12 @@ class _Call:
 
     def failed(self, error: BaseException) -> None:
         """Settle a call that raised; a reshaped request that was refused gets one line that names the setting."""
-        status = getattr(error, "status_code", None)
-        if status in _RESHAPED and self.account.block:
+        status = getattr(error, "status_code", getattr(error, "code", None))
+        if status in _RESHAPED and self.account.block and not too_long(error):
             how = "tool_placement" if self._request.tool_result else "placement"
             value = "tool_part" if self._request.tool_result else "inline"
             _log.warning(
-                "the server answered %s to a request with injected text; if it takes no such message, set %s = %r",
+                "firsthand: the server answered %s to a request with injected text; if it takes none such, set %s = %r",
                 status,
                 how,
                 value,
@@ -216,20 +218,34 @@ class Seam:
         self.adapter = adapter
         self.session = session
 
-    def send(self, client: Any, post: Callable[..., Any], path: str, arguments: dict[str, Any]) -> Any:
-        """Send one request of the sync client."""
+    def send(
+        self,
+        client: Any,
+        post: Callable[..., Any],
+        path: str,
+        arguments: dict[str, Any],
+        endpoint: Endpoint | None = None,
+    ) -> Any:
+        """Send one request of the sync client; `endpoint` is this call's own, where the path does not say it."""
         with outside():
-            return self._sent(client, post, path, arguments)
+            return self._sent(client, post, path, arguments, endpoint)
 
     async def send_async(
-        self, client: Any, post: Callable[..., Awaitable[Any]], path: str, arguments: dict[str, Any]
+        self,
+        client: Any,
+        post: Callable[..., Awaitable[Any]],
+        path: str,
+        arguments: dict[str, Any],
+        endpoint: Endpoint | None = None,
     ) -> Any:
         """Send one request of the async client."""
         with outside():
-            return await self._sent_async(client, post, path, arguments)
+            return await self._sent_async(client, post, path, arguments, endpoint)
 
-    def _sent(self, client: Any, post: Callable[..., Any], path: str, arguments: dict[str, Any]) -> Any:
-        call = self._call(client, path, arguments)
+    def _sent(
+        self, client: Any, post: Callable[..., Any], path: str, arguments: dict[str, Any], endpoint: Endpoint | None
+    ) -> Any:
+        call = self._call(client, path, arguments, endpoint)
         if call is None:
             return post(path, **arguments)
         asked = dict(arguments)
@@ -249,9 +265,14 @@ class Seam:
         return call.answered(answer)
 
     async def _sent_async(
-        self, client: Any, post: Callable[..., Awaitable[Any]], path: str, arguments: dict[str, Any]
+        self,
+        client: Any,
+        post: Callable[..., Awaitable[Any]],
+        path: str,
+        arguments: dict[str, Any],
+        endpoint: Endpoint | None,
     ) -> Any:
-        call = self._call(client, path, arguments)
+        call = self._call(client, path, arguments, endpoint)
         if call is None:
             return await post(path, **arguments)
         asked = dict(arguments)
@@ -274,8 +295,8 @@ class Seam:
         """Around a method that other instrumentors patch: one call has one span, unless `coexist` is on."""
         return suppressing(self.wiring.settings.coexist)
 
-    def _call(self, client: Any, path: str, arguments: dict[str, Any]) -> _Call | None:
-        endpoint = self.adapter.endpoint(path)
+    def _call(self, client: Any, path: str, arguments: dict[str, Any], own: Endpoint | None) -> _Call | None:
+        endpoint = own if own is not None else self.adapter.endpoint(path)
         if endpoint is None or context.is_inside():
             return None
         body = arguments.get("body")
@@ -286,5 +307,7 @@ class Seam:
             return _Call(self, client, endpoint, body)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             # What cannot be read is the SDK's or the server's to refuse, in its own words.
-            _log.warning("a request to %s cannot be read (%s); it is sent as it is", path, type(error).__name__)
+            _log.warning(
+                "firsthand: a request to %s cannot be read (%s); it is sent as it is", path, type(error).__name__
+            )
             return None

@@ -67,6 +67,7 @@ class Session:
         self.parent: str | None = None
         self.agent_type = ""
         self.said: tuple[Identity, ...] = ()
+        self.said_in_full: tuple[Identity, ...] = ()
         self.ledger = Ledger()
         self._scribe = scribe(self.id) if scribe is not None else None
         self._path = str(self._scribe.writer.path) if self._scribe is not None else ""
@@ -156,9 +157,12 @@ class Session:
         if reply is None or not any(message.parts for message in reply.messages):
             return
         identities = tuple(message.identity() for message in reply.messages)
+        # What the model said first follows the message in a history that holds the tool calls of the same call.
+        on_the_way = tuple(message.identity() for message in reply.before)
         if admitted.entry is not None:
-            self.ledger.answered(admitted.entry, identities, whole=outcome == "sent")
+            self.ledger.answered(admitted.entry, (*identities, *on_the_way), whole=outcome == "sent")
         self.said = (*admitted.thread.identities, identities[0])
+        self.said_in_full = (*admitted.thread.identities, *on_the_way, identities[0])
         if self._scribe is not None:
             self._scribe.reply(reply, admitted.turn.scene, ids)
 

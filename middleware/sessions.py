@@ -91,7 +91,8 @@ class Sessions:
             matching = [
                 session
                 for session in (self._anonymous[id] for id in ids)
-                if len(session.said) == end and session.said == said[:end]
+                if (len(session.said) == end and session.said == said[:end])
+                or (len(session.said_in_full) == end and session.said_in_full == said[:end])
             ]
             if matching:
                 return matching[0] if len(matching) == 1 else None

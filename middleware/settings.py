@@ -23,6 +23,7 @@ __all__ = ["CAPTURE_VARIABLE", "Settings"]
 
 CAPTURE_VARIABLE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _PREFIX = "FIRSTHAND_"
+_OTHER_VARIABLES = ("FIRSTHAND_EMBEDDING_MODEL",)
 _CAPTURE = ("NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT")
 _ON, _OFF = ("true", "1", "yes", "on"), ("false", "0", "no", "off", "")
 
@@ -106,8 +107,12 @@ def _toml(path: Path) -> dict[str, object]:
         return tomllib.loads(path.read_bytes().decode())
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(f"settings file {path} cannot be read: {error}; correct it or remove it") from None
+    except OSError as error:
+        raise SettingsError(
+            f"settings file {path} cannot be read: {error.strerror or type(error).__name__}; check what it is and who may"
+        ) from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"settings file {path} cannot be read: {error}; correct that line") from None
 
 
 def _pyproject(path: Path) -> dict[str, object]:
@@ -120,18 +125,22 @@ def _pyproject(path: Path) -> dict[str, object]:
 
 def _environment(environ: Mapping[str, str]) -> dict[str, object]:
     found: dict[str, object] = {}
-    for name in NAMES:
-        value = environ.get(_PREFIX + name.upper())
-        if value is not None:
-            found[name] = value
+    for variable, value in environ.items():
+        if variable.startswith(_PREFIX) and variable not in _OTHER_VARIABLES:
+            found[variable.removeprefix(_PREFIX).lower()] = value
     return found
 
 
 def _known(name: str, source: str) -> None:
-    if name not in NAMES:
-        near = difflib.get_close_matches(name, NAMES, 1)
-        hint = f"did you mean {near[0]}?" if near else "`firsthand settings` lists the names"
-        raise SettingsError(f"unknown setting {name!r} in {source}; {hint}")
+    if name in NAMES:
+        return
+    if name == "firsthand" and source == "firsthand.toml":
+        raise SettingsError("firsthand.toml has a table [firsthand]; drop the header, the settings stand at the top")
+    near = difflib.get_close_matches(name, NAMES, 1)
+    hint = f"did you mean {near[0]}?" if near else "the README's table lists the names"
+    if source == "environment":
+        name, hint = _PREFIX + name.upper(), hint.replace(near[0], _PREFIX + near[0].upper()) if near else hint
+    raise SettingsError(f"unknown setting {name!r} in {source}; {hint}")
 
 
 def _value(name: str, value: object, source: str) -> Any:

@@ -22,8 +22,9 @@ __all__ = ["is_whole", "settle_early", "watch_stream"]
 def watch_stream(answer: Any, account: Account, endpoint: Endpoint) -> Any:
     """A watched stream for a stream of the SDK, None for anything else."""
     if hasattr(answer, "__anext__"):
-        return WatchedAsyncStream(answer, account, endpoint.collector())
-    if hasattr(answer, "__next__") and hasattr(answer, "response"):
+        kind = WatchedAsyncStream if not hasattr(answer, "__next__") else WatchedEither
+        return kind(answer, account, endpoint.collector())
+    if hasattr(answer, "__next__"):
         return WatchedStream(answer, account, endpoint.collector())
     return None
 

@@ -242,3 +242,31 @@ def test_the_ledger_does_not_keep_a_megabyte(plain):
     identity = Message(role="user", parts=(Part(kind="text", text=text),)).identity()
     assert len(repr(identity)) < 300
     assert identity != Message(role="user", parts=(Part(kind="text", text=text[:-1] + "y"),)).identity()
+
+
+def test_a_hook_for_an_event_that_is_never_fired_is_refused():
+    app = Middleware.from_settings()
+    with pytest.raises(ValueError, match="'PreToolUse' is not fired here, so the hook would never run; one of"):
+        app.hook("PreToolUse", lambda payload: False)
+
+
+@pytest.mark.parametrize("hooks", [lambda payload: None, "hooks.json", ["hooks.json"]])
+def test_hooks_that_are_no_list_of_functions_are_refused_with_what_to_give(plain, hooks):
+    with pytest.raises(TypeError, match="hooks takes a list of functions"):
+        wrap(plain, hooks=hooks)
+
+
+def test_a_session_may_be_named_by_its_id(plain, tmp_path):
+    with Middleware.from_settings(transcripts=tmp_path) as app:
+        ask(app.wrap(plain, session="conv"))
+    assert (tmp_path / "conv.jsonl").exists()
+
+
+def test_what_is_no_session_id_no_submission_and_no_origin_is_refused():
+    app = Middleware.from_settings()
+    with pytest.raises(TypeError, match="a session id is a non-empty string, not 42"):
+        app.open(42)
+    with pytest.raises(TypeError, match="takes a Submission, not str"):
+        app.submitting("hello")
+    with pytest.raises(ValueError, match="'cronn' is no origin; one of user_query, tool_result"):
+        app.origin("cronn")

@@ -74,8 +74,8 @@ def test_a_transcript_that_cannot_be_written_costs_no_turn(tmp_path, caplog):
         for _ in range(2):
             assert model.call(client, [{"role": "user", "content": "hi"}])
     assert isinstance(session.transcript_error, OSError)
-    assert [record.message.partition(":")[0] for record in caplog.records] == [
-        f"transcript {blocked / 's.jsonl'} cannot be written"
+    assert [record.message.rpartition(": ")[0] for record in caplog.records] == [
+        f"firsthand: transcript {blocked / 's.jsonl'} cannot be written"
     ]
 
 

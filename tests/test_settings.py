@@ -71,7 +71,7 @@ def test_redaction_patterns_may_be_one_or_a_json_list_in_the_environment(tmp_pat
     ("toml", "line"),
     [
         ("transcript = 'x'", "unknown setting 'transcript' in firsthand.toml; did you mean transcripts?"),
-        ("qqq = 1", "unknown setting 'qqq' in firsthand.toml; `firsthand settings` lists the names"),
+        ("qqq = 1", "unknown setting 'qqq' in firsthand.toml; the README's table lists the names"),
         ("recall_top_k = 0", "setting recall_top_k from firsthand.toml is 0; it must be a whole number over 0"),
         ("recall_timeout = 'soon'", "setting recall_timeout from firsthand.toml is 'soon'; it must be seconds, over 0"),
         ("placement = 'top'", "setting placement from firsthand.toml is 'top'; it must be one of part, inline"),
@@ -87,9 +87,7 @@ def test_a_wrong_setting_is_one_line_that_says_what_and_where(tmp_path, toml, li
 
 
 def test_a_file_that_is_no_toml_is_named(tmp_path):
-    with pytest.raises(
-        SettingsError, match=r"settings file .*firsthand\.toml cannot be read: .*; correct it or remove"
-    ):
+    with pytest.raises(SettingsError, match=r"settings file .*firsthand\.toml cannot be read: .*; correct that line"):
         load(tmp_path, toml="user = ")
 
 
@@ -112,3 +110,13 @@ def test_any_value_from_the_environment_is_read_or_named(tmp_path_factory, name,
     except SettingsError as error:
         assert f"FIRSTHAND_{name.upper()}" in str(error)
         assert "\n" not in str(error)
+
+
+def test_an_unknown_variable_is_named_with_its_prefix(tmp_path):
+    with pytest.raises(SettingsError, match="'FIRSTHAND_STORES' in environment; did you mean FIRSTHAND_STORE?"):
+        load(tmp_path, environ={"FIRSTHAND_STORES": "x"})
+
+
+def test_a_header_in_the_settings_file_is_answered_with_what_to_do(tmp_path):
+    with pytest.raises(SettingsError, match=r"firsthand\.toml has a table \[firsthand\]; drop the header"):
+        load(tmp_path, toml="[firsthand]\nuser = 'a'")

@@ -3,11 +3,13 @@
 from .aggregate import aggregate, blocks, chain, context_of
 from .base import CallHooks, Hook, HookResult
 from .command import CommandHook
+from .entries import FIRED
 from .function import FunctionHook
 from .prompt import Answer, Ask, PromptHook, Question
 from .select import HookSet, load_hooks
 
 __all__ = [
+    "FIRED",
     "Answer",
     "Ask",
     "CallHooks",

@@ -12,7 +12,7 @@ from .base import Adapter, Collector, Endpoint, Placement, Seam, materialised, o
 
 __all__ = ["Adapter", "Collector", "Endpoint", "Placement", "Seam", "adapter_for", "materialised", "observed"]
 
-_SDKS = ("openai", "anthropic")
+_SDKS = ("openai", "anthropic", "google")
 
 
 def adapter_for(client: object) -> Adapter:
@@ -28,5 +28,5 @@ def adapter_for(client: object) -> Adapter:
                 return adapter
     raise UnsupportedClient(
         f"wrap() got {type(client).__module__}.{type(client).__qualname__}, which is no client of "
-        f"{' or '.join(_SDKS)}; pass an instance such as OpenAI() or AsyncAnthropic()"
+        f"{', '.join(_SDKS[:-1])} or {_SDKS[-1]}; pass an instance such as OpenAI() or AsyncAnthropic()"
     )

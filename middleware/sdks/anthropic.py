@@ -12,7 +12,19 @@ from typing import Any, Final
 from ..injection import Block
 from ..parts import Message, Part, Reply, Request, Usage
 from ..turn import SYSTEM
-from .base import Adapter, Endpoint, Placement, current_of, destination, get, message_of, role_of, unechoed
+from .base import (
+    Adapter,
+    Endpoint,
+    Placement,
+    Seam,
+    current_of,
+    destination,
+    get,
+    message_of,
+    posting_sibling,
+    role_of,
+    unechoed,
+)
 
 __all__ = ["ADAPTER"]
 
@@ -174,6 +186,9 @@ class _Anthropic:
         carrier: dict[str, str] = {}
         propagate.inject(carrier)
         return carrier
+
+    def sibling(self, client: Any, seam: Seam) -> Any:
+        return posting_sibling(self, client, seam)
 
 
 ADAPTER: Final[Adapter] = _Anthropic()

@@ -29,6 +29,7 @@ __all__ = [
     "materialised",
     "message_of",
     "observed",
+    "posting_sibling",
     "role_of",
     "unechoed",
 ]
@@ -85,16 +86,40 @@ class Adapter(Protocol):
     def destination(self, client: object) -> tuple[str, str | None, int | None]: ...
     def sibling_options(self, client: object) -> dict[str, Any]: ...
     def headers(self, client: object) -> dict[str, str]: ...
+    def sibling(self, client: Any, seam: Seam) -> Any: ...
 
 
 class Seam(Protocol):
     """What a sibling's `post` calls: the way through the middleware, in both colours."""
 
-    def send(self, client: Any, post: Callable[..., Any], path: str, arguments: dict[str, Any]) -> Any: ...
+    def send(
+        self,
+        client: Any,
+        post: Callable[..., Any],
+        path: str,
+        arguments: dict[str, Any],
+        endpoint: Endpoint | None = None,
+    ) -> Any: ...
     def send_async(
-        self, client: Any, post: Callable[..., Awaitable[Any]], path: str, arguments: dict[str, Any]
+        self,
+        client: Any,
+        post: Callable[..., Awaitable[Any]],
+        path: str,
+        arguments: dict[str, Any],
+        endpoint: Endpoint | None = None,
     ) -> Awaitable[Any]: ...
     def quiet(self) -> AbstractContextManager[None]: ...
+
+
+def posting_sibling(adapter: Adapter, client: Any, seam: Seam) -> Any:
+    """A client of the same type whose `post` goes through `seam`; one that is wrapped already is bound anew."""
+    own = type(client)
+    base: Any = own.__mro__[1] if "_firsthand_observed" in own.__dict__ else own
+    made: Any = observed(base, adapter.is_async(client), adapter.quieted)
+    sibling = made.__new__(made)
+    sibling.__dict__.update(base.copy(client, **adapter.sibling_options(client)).__dict__)
+    sibling.__dict__["_firsthand_seam"] = seam
+    return sibling
 
 
 @functools.cache

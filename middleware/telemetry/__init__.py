@@ -7,6 +7,7 @@ and no exporter.
 from .calls import HookTrace, RecallTrace
 from .coexist import outside, suppressing
 from .export import configure, flush, shutdown
+from .injected import too_long
 from .labels import hook_label
 from .options import CaptureMode, Options, capture_mode
 from .signals import Signals
@@ -26,4 +27,5 @@ __all__ = [
     "outside",
     "shutdown",
     "suppressing",
+    "too_long",
 ]

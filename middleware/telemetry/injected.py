@@ -9,10 +9,10 @@ from . import names
 from .content import Attributes
 from .labels import status_code
 
-__all__ = ["metadata", "sizes", "suspected"]
+__all__ = ["metadata", "sizes", "suspected", "too_long"]
 
 _FRAMES = (("memory", len(wrap_text("", MEMORY_TAG))), ("hook", len(wrap_text("", HOOK_TAG))))
-_TOO_LONG = frozenset({400, 413, 422})
+_REFUSED = frozenset({400, 422})
 
 
 def sizes(block: Block) -> Iterator[tuple[str, int]]:
@@ -45,8 +45,11 @@ def metadata(blocks: Mapping[int, Block]) -> Attributes:
 
 def suspected(error: BaseException, found: Attributes) -> bool:
     """True when a failed call carried injected text and failed as one does that is too long or of a wrong shape."""
-    if names.INJECTION_COUNT not in found:
-        return False
+    return names.INJECTION_COUNT in found and (status_code(error) in _REFUSED or too_long(error))
+
+
+def too_long(error: BaseException) -> bool:
+    """True when a call failed because its request was too long, by its status, its code or its class."""
     code = getattr(error, "code", None)
     said = f"{type(error).__name__} {code if isinstance(code, str) else ''}".lower().replace("_", "")
-    return status_code(error) in _TOO_LONG or "contextlength" in said or "contextwindow" in said
+    return status_code(error) == 413 or "contextlength" in said or "contextwindow" in said

@@ -27,7 +27,7 @@ from .calls import DROPPED, FAILED, Current, HookTrace, Outlets, RecallTrace
 from .coexist import outer_context
 from .content import Attributes
 from .guard import attempt, guarded
-from .injected import metadata, sizes, suspected
+from .injected import metadata, sizes, suspected, too_long
 from .labels import error_type, short
 from .requests import request_attributes, response_attributes, token_counts
 
@@ -156,7 +156,8 @@ class TurnTrace:
                 found[names.ERROR_TYPE] = error_type(error)
                 if suspected(error, found):
                     found[names.INJECTION_SUSPECTED] = True
-                    self._hint(found)
+                    if too_long(error):
+                        self._hint(found)
             failed = names.ERROR_TYPE in found
             if self._span.is_recording():
                 self._span.set_attributes(found)
@@ -250,7 +251,7 @@ class TurnTrace:
 
     def _hint(self, found: Attributes) -> None:
         _log.warning(
-            "model call failed with %s after %s characters were injected; if it is too long, lower "
+            "firsthand: model call failed with %s after %s characters were injected; if it is too long, lower "
             "max_context_chars or recall_top_k",
             found[names.ERROR_TYPE],
             found[names.INJECTION_CHARS],

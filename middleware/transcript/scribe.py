@@ -161,4 +161,6 @@ class Scribe:
         if self.strict:
             raise TranscriptError(f"transcript {path} cannot be written: {why}") from error
         if first:
-            _log.warning("transcript %s cannot be written: %s; the conversation goes on without it", path, why)
+            _log.warning(
+                "firsthand: transcript %s cannot be written: %s; the conversation goes on without it", path, why
+            )

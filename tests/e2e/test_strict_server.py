@@ -16,7 +16,7 @@ from .conftest import HOOK, TAGGED
 from .strict_server import StrictServer
 
 HELLO: Any = [{"role": "user", "content": "hello"}]
-REFUSED = "the server answered {} to a request with injected text; if it takes no such message, set {}"
+REFUSED = "firsthand: the server answered {} to a request with injected text; if it takes none such, set {}"
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 LOOP: Any = [
     {"role": "user", "content": "hello"},

@@ -235,7 +235,7 @@ def test_a_refused_request_with_an_injection_is_suspected(error: int, caplog: py
     with caplog.at_level(logging.WARNING, "middleware.telemetry"):
         call(tap, outcome="error", error=Refused(error), block=block_of("CANARY-7f3a"))
     assert tap.attributes("chat gpt-5")["firsthand.injection.suspected"] is True
-    assert len(caplog.records) == 1 and "CANARY" not in caplog.text
+    assert len(caplog.records) == (error == 413) and "CANARY" not in caplog.text
 
 
 def test_a_refused_request_without_an_injection_is_not_suspected(caplog: pytest.LogCaptureFixture) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..base import Adapter, Endpoint, destination
+from ..base import Adapter, Endpoint, Seam, destination, posting_sibling
 from .chat import Chat
 from .embeddings import Embeddings
 from .responses import Responses
@@ -51,6 +51,9 @@ class _OpenAI:
 
     def headers(self, client: object) -> dict[str, str]:
         return {}
+
+    def sibling(self, client: Any, seam: Seam) -> Any:
+        return posting_sibling(self, client, seam)
 
 
 ADAPTER: Final[Adapter] = _OpenAI()

@@ -1,0 +1,171 @@
+"""Streams whose request is made when the first chunk is asked for, as a generator's is.
+
+Whoever makes one says what surrounds the call; whoever reads it may be elsewhere. What is ambient (session, origin,
+submission, the trace) is therefore taken along from where the stream was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from opentelemetry import context as otel_context
+
+from .. import context
+
+__all__ = ["LazyAsyncStream", "LazyStream", "primed", "primed_async"]
+
+
+def _carried() -> Callable[[], AbstractContextManager[None]]:
+    """What makes the context of this moment the current one, in one frame."""
+    carried, trace = context.carried(), otel_context.get_current()
+
+    @contextmanager
+    def there() -> Iterator[None]:
+        token = otel_context.attach(trace)
+        try:
+            with carried():
+                yield
+        finally:
+            otel_context.detach(token)
+
+    return there
+
+
+class LazyStream:
+    """An iterator with a generator's `send`, `throw` and `close`; `start` makes the stream that it hands on.
+
+    A `start` that raises is not tried again: the stream has ended then, as a generator would have.
+    """
+
+    def __init__(self, start: Callable[[], Any]) -> None:
+        self._start: Callable[[], Any] | None = start
+        self._there = _carried()
+        self._stream: Any = None
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        start, self._start = self._start, None
+        if start is not None:
+            with self._there():
+                self._stream = start()
+        if self._stream is None:
+            raise StopIteration
+        return next(self._stream)
+
+    def send(self, value: Any) -> Any:
+        """As a generator's."""
+        return next(self) if value is None or self._stream is None else self._stream.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """As a generator's: what was never started ends with the error."""
+        self._start = None
+        if self._stream is None:
+            raise error[0]
+        return self._stream.throw(*error)
+
+    def close(self) -> None:
+        """As a generator's: what was never started makes no request any more."""
+        self._start = None
+        if self._stream is not None:
+            self._stream.close()
+
+
+class LazyAsyncStream:
+    """An asynchronous iterator with an asynchronous generator's `asend`, `athrow` and `aclose`."""
+
+    def __init__(self, start: Callable[[], Awaitable[Any]]) -> None:
+        self._start: Callable[[], Awaitable[Any]] | None = start
+        self._there = _carried()
+        self._stream: Any = None
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        start, self._start = self._start, None
+        if start is not None:
+            with self._there():
+                self._stream = await start()
+        if self._stream is None:
+            raise StopAsyncIteration
+        return await self._stream.__anext__()
+
+    async def asend(self, value: Any) -> Any:
+        """As a generator's."""
+        return await (self.__anext__() if value is None or self._stream is None else self._stream.asend(value))
+
+    async def athrow(self, *error: Any) -> Any:
+        """As a generator's: what was never started ends with the error."""
+        self._start = None
+        if self._stream is None:
+            raise error[0]
+        return await self._stream.athrow(*error)
+
+    async def aclose(self) -> None:
+        """As a generator's: what was never started makes no request any more."""
+        self._start = None
+        if self._stream is not None:
+            await self._stream.aclose()
+
+
+_NOTHING: Any = object()
+
+
+def primed(chunks: Any) -> Any:
+    """The same chunks; the first is here already, so that the request was made inside of this call."""
+    return _Primed(chunks, next(chunks, _NOTHING))
+
+
+async def primed_async(chunks: Any) -> Any:
+    """The same chunks; the first is here already, so that the request was made inside of this call."""
+    return _PrimedAsync(chunks, await anext(chunks, _NOTHING))
+
+
+class _Primed:
+    def __init__(self, chunks: Any, first: Any) -> None:
+        self._chunks, self._first = chunks, first
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        first, self._first = self._first, _NOTHING
+        return next(self._chunks) if first is _NOTHING else first
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._chunks, name)
+
+    def close(self) -> None:
+        self._first = _NOTHING
+        self._chunks.close()
+
+    def throw(self, *error: Any) -> Any:
+        self._first = _NOTHING
+        return self._chunks.throw(*error)
+
+
+class _PrimedAsync:
+    def __init__(self, chunks: Any, first: Any) -> None:
+        self._chunks, self._first = chunks, first
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        first, self._first = self._first, _NOTHING
+        return await anext(self._chunks) if first is _NOTHING else first
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._chunks, name)
+
+    async def aclose(self) -> None:
+        self._first = _NOTHING
+        await self._chunks.aclose()
+
+    async def athrow(self, *error: Any) -> Any:
+        self._first = _NOTHING
+        return await self._chunks.athrow(*error)
