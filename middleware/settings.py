@@ -108,9 +108,8 @@ def _toml(path: Path) -> dict[str, object]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise SettingsError(
-            f"settings file {path} cannot be read: {error.strerror or type(error).__name__}; check what it is and who may"
-        ) from None
+        why = error.strerror or type(error).__name__
+        raise SettingsError(f"settings file {path} cannot be read: {why}; check what it is and who may") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}; correct that line") from None
 

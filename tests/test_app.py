@@ -54,7 +54,7 @@ def test_a_copy_stays_wrapped(model, plain):
 
 
 def test_something_that_is_no_client_is_refused_by_name():
-    with pytest.raises(UnsupportedClient, match=r"got builtins\.dict, which is no client of openai or anthropic"):
+    with pytest.raises(UnsupportedClient, match=r"got builtins\.dict, which is no client of openai"):
         wrap({})
 
 

@@ -113,7 +113,7 @@ def test_any_value_from_the_environment_is_read_or_named(tmp_path_factory, name,
 
 
 def test_an_unknown_variable_is_named_with_its_prefix(tmp_path):
-    with pytest.raises(SettingsError, match="'FIRSTHAND_STORES' in environment; did you mean FIRSTHAND_STORE?"):
+    with pytest.raises(SettingsError, match=r"'FIRSTHAND_STORES' in environment; did you mean FIRSTHAND_STORE\?"):
         load(tmp_path, environ={"FIRSTHAND_STORES": "x"})
 
 
