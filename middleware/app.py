@@ -32,6 +32,7 @@ __all__ = ["VERSION", "Middleware", "wrap"]
 
 VERSION = "0.1.0"
 ClientT = TypeVar("ClientT")
+CallT = TypeVar("CallT", bound=Callable[..., Any])
 _log = logging.getLogger("firsthand")
 
 
@@ -124,6 +125,30 @@ class Middleware:
         adapter = adapter_for(client)
         wrapped: ClientT = adapter.sibling(client, Seam(self._wiring, adapter, session))
         return wrapped
+
+    def wrap_call(
+        self,
+        fn: CallT,
+        messages: str = "messages",
+        *,
+        provider: str = "unknown",
+        session: Session | None = None,
+    ) -> CallT:
+        """A function of the same signature as `fn` that goes through this middleware; a decorator as well.
+
+        `fn` takes OpenAI-shaped messages in its parameter `messages`, by keyword or position, and the model in
+        `model`, if it has one; it may be a method, `async`, a generator, or return a stream
+        (`app.wrap_call(litellm.completion)`). Replies are read in OpenAI's and ollama's shapes; a call that answers
+        anything else is settled without one. `provider` is `gen_ai.provider.name` on its spans, as the conventions
+        list them or a name of your own. A function that takes string content only needs `placement = "inline"`.
+        Raises ValueError when `fn` has no such parameter.
+        """
+        from .sdks.function import CalledFunction, wrapped
+
+        adapter = CalledFunction(provider)
+        seam = Seam(self._wiring, adapter, session)
+        made: CallT = wrapped(fn, seam, is_async=adapter.is_async(fn), messages=messages)
+        return made
 
     def open(
         self,

@@ -7,7 +7,7 @@ not end it, for the SDK lets one go on.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 import wrapt
@@ -21,12 +21,13 @@ __all__ = ["is_whole", "settle_early", "watch_stream"]
 
 def watch_stream(answer: Any, account: Account, endpoint: Endpoint) -> Any:
     """A watched stream for a stream of the SDK, None for anything else."""
+    kind: type[_Watched] | None = None
     if hasattr(answer, "__anext__"):
-        kind = WatchedAsyncStream if not hasattr(answer, "__next__") else WatchedEither
-        return kind(answer, account, endpoint.collector())
-    if hasattr(answer, "__next__"):
-        return WatchedStream(answer, account, endpoint.collector())
-    return None
+        kind = WatchedEither if hasattr(answer, "__next__") else WatchedAsyncStream
+        kind = WatchedAsyncGenerator if hasattr(answer, "athrow") else kind
+    elif hasattr(answer, "__next__"):
+        kind = WatchedGenerator if hasattr(answer, "throw") else WatchedStream
+    return None if kind is None else kind(answer, account, endpoint.collector())
 
 
 def is_whole(reply: Reply | None) -> bool:
@@ -168,5 +169,76 @@ class WatchedAsyncStream(_Watched):
         """Close the response; the account is settled as ended early unless the stream had ended."""
         try:
             await self.__wrapped__.close()
+        finally:
+            self._self_settle(ended_early=True)
+
+
+class WatchedGenerator(WatchedStream):
+    """A stream that is a generator, or behaves as one (Google's SDK, functions of the application)."""
+
+    def send(self, value: Any) -> Any:
+        """As the generator's."""
+        return self._self_stepped(lambda: self.__wrapped__.send(value))
+
+    def throw(self, *error: Any) -> Any:
+        """As the generator's; what it does not catch settles the account."""
+        return self._self_stepped(lambda: self.__wrapped__.throw(*error))
+
+    def _self_stepped(self, step: Callable[[], Any]) -> Any:
+        try:
+            chunk = step()
+        except StopIteration:
+            self._self_settle()
+            raise
+        except BaseException as error:
+            self._self_settle(error)
+            raise
+        self._self_see(chunk)
+        return chunk
+
+
+class WatchedAsyncGenerator(WatchedAsyncStream):
+    """A stream that is an asynchronous generator, or behaves as one."""
+
+    async def asend(self, value: Any) -> Any:
+        """As the generator's."""
+        return await self._self_stepped(lambda: self.__wrapped__.asend(value))
+
+    async def athrow(self, *error: Any) -> Any:
+        """As the generator's; what it does not catch settles the account."""
+        return await self._self_stepped(lambda: self.__wrapped__.athrow(*error))
+
+    async def aclose(self) -> None:
+        """Close it; the account is settled as ended early unless the stream had ended."""
+        try:
+            await self.__wrapped__.aclose()
+        finally:
+            self._self_settle(ended_early=True)
+
+    async def _self_stepped(self, step: Callable[[], Awaitable[Any]]) -> Any:
+        try:
+            chunk = await step()
+        except StopAsyncIteration:
+            self._self_settle()
+            raise
+        except BaseException as error:
+            self._self_settle(error)
+            raise
+        self._self_see(chunk)
+        return chunk
+
+
+class WatchedEither(WatchedStream):
+    """A stream that may be read in either colour (litellm's)."""
+
+    __aiter__ = WatchedAsyncStream.__aiter__
+    __anext__ = WatchedAsyncStream.__anext__
+    __aenter__ = WatchedAsyncStream.__aenter__
+    __aexit__ = WatchedAsyncStream.__aexit__  # type: ignore[assignment]
+
+    async def aclose(self) -> None:
+        """As the stream's; the account is settled as ended early unless the stream had ended."""
+        try:
+            await self.__wrapped__.aclose()
         finally:
             self._self_settle(ended_early=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import shlex
@@ -66,7 +67,7 @@ def demo(as_json: bool, svg: Path | None, base_url: str | None, model: str | Non
         import openai
     except ImportError:
         raise Failure(
-            "the demo drives the openai client, not installed here: pip install 'firsthand[openai]'"
+            "the demo drives the openai client, which is not installed here: install the package openai"
         ) from None
     real = base_url is not None or model is not None
     if real and not model:
@@ -91,18 +92,17 @@ def demo(as_json: bool, svg: Path | None, base_url: str | None, model: str | Non
             raise
         raise Failure(f"the server did not answer: {error}; check --base-url, --model and OPENAI_API_KEY") from error
     shown = [turn.as_json() for turn in trail.resumed(turns, Path(transcript))]
+    from .screen import console, print_json
+
+    if not as_json or svg is not None:
+        from .demo_screen import picture, render
+
+        out = console(record=svg is not None, file=io.StringIO() if as_json else None)
+        render(turns, trail, transcript, out)
+        if svg is not None:
+            svg.write_text(picture(out), encoding="utf-8")
     if as_json:
-        from .screen import print_json
-
         print_json({"turns": shown, "transcript": transcript})
-        return
-    from .demo_screen import picture, render
-    from .screen import console
-
-    out = console(record=svg is not None)
-    render(turns, trail, transcript, out)
-    if svg is not None:
-        svg.write_text(picture(out), encoding="utf-8")
 
 
 def _conversation(app: Middleware, client: OpenAI, model: str, trail: Trail) -> Iterator[Turn]:

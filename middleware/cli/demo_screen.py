@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.panel import Panel
 from rich.rule import Rule
 from rich.table import Table
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from ..injection import HOOK_TAG, MEMORY_TAG, tag_of
 from .demo_turns import Send, Trail, Turn
-from .screen import safe
+from .screen import program, safe
 
 __all__ = ["picture", "render"]
 
@@ -23,24 +24,47 @@ _NARROW = 70
 _TYPED = "bold green"
 """The style of what the person wrote, wherever it turns up."""
 _COLOURS = {HOOK_TAG: "magenta", MEMORY_TAG: "cyan"}
+_KNOWN = "nothing new: the memory is in this request already"
+
+
+class _Lines:
+    """Lines, each with its bar: also where a line is folded, and where there is no colour."""
+
+    def __init__(self) -> None:
+        self._lines: list[tuple[Text, Text]] = []
+
+    def add(self, bar: Text, line: Text) -> None:
+        """Add a line; `bar` is one character wide."""
+        self._lines.append((bar, line))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for bar, text in self._lines:
+            for line in text.wrap(console, max(1, options.max_width - 2), overflow="fold"):
+                yield Text.assemble(bar, " ", line)
 
 
 def render(turns: Sequence[Turn], trail: Trail, transcript: str, out: Console) -> None:
     """Print the turns, whether injected text was found where it must not be, and what to try next."""
     width = min(out.width, _WIDEST)
-    out.print(_legend(), width=width)
+    narrow = width < _NARROW
+    out.print(_legend(narrow), width=width)
     for number, turn in enumerate(turns, 1):
         out.print()
         out.print(Rule(f"turn {number}", style="dim", align="left"), width=width)
         out.print(_labelled("typed", safe(turn.typed, _TYPED)), width=width)
         for send in turn.sends:
-            out.print(_send(turn, send, first=send is turn.sends[0], narrow=width < _NARROW), width=width)
+            out.print(_send(turn, send, first=send is turn.sends[0], narrow=narrow), width=width)
         out.print(_labelled("answered", safe(turn.answer)), width=width)
     out.print()
     out.print(_verdict(turns, trail), width=width)
-    for label, command in (("resume it", f"firsthand transcript show {transcript} --raw"), ("start", "firsthand init")):
-        # Not wrapped: it is there to be copied.
-        out.print(Text.assemble((f"{label:<9} ", "dim"), safe(command)), soft_wrap=True)
+    for label, command in (
+        ("resume it", (f"{program()} transcript show --raw", shlex.quote(transcript))),
+        ("start", (f"{program()} init",)),
+    ):
+        out.print(Text(label, "dim"))
+        # Not folded: it is there to be copied. A path that does not fit has a line of its own.
+        fits = len(" ".join(command)) <= width - 2
+        out.print(safe(f"  {(' ' if fits else f' {chr(92)}{chr(10)}    ').join(command)}"), soft_wrap=True)
 
 
 def picture(out: Console) -> str:
@@ -48,9 +72,10 @@ def picture(out: Console) -> str:
     return re.sub(r"@font-face \{.*?\}\s*", "", out.export_svg(title="firsthand demo"), flags=re.DOTALL)
 
 
-def _legend() -> Text:
+def _legend(narrow: bool) -> Text:
+    here, there = ("Above", "Below") if narrow else ("Left", "Right")
     return Text.assemble(
-        "Left: what the model received. Right: what everything else remembers of it.\n",
+        f"{here}: what the model received. {there}: what everything else remembers of it.\n",
         ("| from a hook", _COLOURS[HOOK_TAG]),
         "   ",
         ("| from memory", _COLOURS[MEMORY_TAG]),
@@ -74,16 +99,13 @@ def _send(turn: Turn, send: Send, *, first: bool, narrow: bool) -> RenderableTyp
 
 
 def _received(send: Send, first: bool) -> Panel:
-    lines = Table.grid(padding=(0, 1, 0, 0))
-    lines.add_column(width=1)
-    lines.add_column(overflow="fold")
+    lines = _Lines()
     for part in send.parts:
         text = str(part.get("text", f"[{part.get('type')}]"))
         colour = _COLOURS.get(tag_of(text) or "")
         for line in text.splitlines():
-            # One row a line, so that the bar stands before each also where there is no colour.
             bar = Text(" ") if colour is None else Text("|", colour)
-            lines.add_row(bar, safe(line, colour or (_TYPED if first else "")))
+            lines.add(bar, safe(line, colour or (_TYPED if first else "")))
     return Panel(lines, title="the model received", title_align="left", border_style="dim", padding=(0, 1))
 
 
@@ -96,13 +118,14 @@ def _remembered(turn: Turn, send: Send, first: bool) -> Panel:
     grid.add_row("span says", _said(send.span_prompt, style))
     grid.add_row("recall asked", _said(send.recall_query, style))
     if send.recall_query is not None:
-        grid.add_row("recalled", _said("\n".join(send.recalled), _COLOURS[MEMORY_TAG]))
+        nothing = _KNOWN if send.known else "nothing"
+        grid.add_row("recalled", _said("\n".join(send.recalled), _COLOURS[MEMORY_TAG], nothing))
     grid.add_row("resume shows", _said(shown, style))
     return Panel(grid, title="everything else remembers", title_align="left", border_style="dim", padding=(0, 1))
 
 
-def _said(text: str | None, style: str) -> Text:
-    return safe(text, style) if text else Text("nothing", "dim")
+def _said(text: str | None, style: str, nothing: str = "nothing") -> Text:
+    return safe(text, style) if text else Text(nothing, "dim")
 
 
 def _labelled(label: str, text: Text) -> Table:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..injection import tag_of
+from ..injection import MEMORY_TAG, escape, tag_of
 from ..telemetry import names
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ class Send:
     """One request of a turn.
 
     `parts` are the wire's content parts of the user's message, or, after a tool, of the tool's and of our own;
-    `span_prompt` is the text of the last message in the chat span; `recall_query` is what the store was asked.
+    `span_prompt` is the text of the last message in the chat span; `recall_query` is what the store was asked;
+    `known` are memories that answer it too and were sent with an earlier message of the same request.
     """
 
     origin: str
@@ -41,6 +42,7 @@ class Send:
     span_prompt: str | None
     recall_query: str | None
     recalled: list[str]
+    known: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,15 +105,18 @@ class Trail:
         context = spans[-1].get_span_context() if spans else None
         ids = [entry["id"] for entry in json.loads(recall.get(names.MEMORY_RECORDS, "[]"))]
         held = store.get(namespace=namespace, ids=ids) if store is not None and ids else []
-        parts = _news(self._body.get("messages", []))
+        asked = recall.get(names.MEMORY_QUERY_TEXT)
+        messages = self._body.get("messages", [])
+        parts = _news(messages)
         self.injected += [part["text"] for part in parts if tag_of(str(part.get("text"))) is not None]
         return Send(
             origin=str(turn.get(names.TURN_ORIGIN, "")),
             trace_id=f"{context.trace_id:032x}" if context is not None else None,
             parts=parts,
             span_prompt=_prompt(chat.get(names.INPUT_MESSAGES)),
-            recall_query=recall.get(names.MEMORY_QUERY_TEXT),
+            recall_query=asked,
             recalled=[record.text for record in held],
+            known=_known(store, namespace, asked, messages) if store is not None and asked and not held else [],
         )
 
     def resumed(self, turns: Iterable[Turn], transcript: Path) -> list[Turn]:
@@ -161,6 +166,18 @@ def _news(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(content or ())
         added = [*parts, *added]
     return added
+
+
+def _known(store: Store, namespace: str, query: str, messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The memories that answer `query` and stand in a memory part of `messages`."""
+    sent = [
+        str(part.get("text"))
+        for message in messages
+        for part in (message.get("content") if isinstance(message.get("content"), list) else None) or ()
+        if tag_of(str(part.get("text"))) == MEMORY_TAG
+    ]
+    found = [match.record.text for match in store.search(namespace=namespace, query=query)]
+    return [text for text in found if any(escape(text) in part for part in sent)]
 
 
 def _prompt(attribute: object) -> str | None:

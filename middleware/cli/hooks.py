@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["hooks"]
 
 _STYLES: Mapping[str, str] = {"runs": "bold green", "untrusted": "bold yellow", "invalid": "bold red"}
+_AUTHORITY = re.compile(r"(https?:)?([/\\]*)([^/\\]*)", re.IGNORECASE)
 _file = click.option(
     "--hooks-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="This file's hooks and no others; else the setting's, then those that are found.",
+    help="This file's hooks and no others, trusted; else the setting's, then those that are found.",
 )
 
 
@@ -120,7 +122,11 @@ def schema(event: str, output: bool) -> None:
 @click.argument("folder", type=click.Path(path_type=Path), default=Path())
 @click.option("--remove", is_flag=True, help="Trust it no longer.")
 def trust(folder: Path, remove: bool) -> None:
-    """Let the hooks of FOLDER (here by default) run, as long as its hooks files stay as they are."""
+    """Let the hooks of FOLDER (here by default) run, as long as its hooks files stay as they are.
+
+    They are those of .qwen/settings.json, of .firsthand/hooks.json, and of the hooks_file that FOLDER's firsthand.toml
+    or pyproject.toml names.
+    """
     from ..hooks import trust as trusting
     from ..hooks.sources import survey, trust_file
 
@@ -133,7 +139,8 @@ def trust(folder: Path, remove: bool) -> None:
         return
     if not folder.is_dir():
         raise Failure(f"{folder}: is no folder; check the path")
-    found = survey(folder, home=_home())
+    setting = _setting_of(folder)
+    found = survey(folder, home=_home(), setting=setting)
     ours = [file for file in found.files if file.source == "project"]
     problems = [file.problem for file in ours if file.problem]
     if problems:
@@ -142,7 +149,7 @@ def trust(folder: Path, remove: bool) -> None:
         raise Failure(f"{folder}: has no hooks of its own; put some into .firsthand/hooks.json first")
     trusting.trust(folder, found.digest, file=file)
     project = [entry for entry in found.entries if entry.source == "project"]
-    _print_list(replace(survey(folder, home=_home()), files=tuple(ours)))
+    _print_list(replace(survey(folder, home=_home(), setting=setting), files=tuple(ours)))
     count = f"{len(project)} {'hook' if len(project) == 1 else 'hooks'}"
     click.echo(f"\n{folder} is trusted: {count}, until its hooks files change; scripts that they call are not watched")
 
@@ -159,10 +166,23 @@ def _survey(hooks_file: Path | None) -> Survey:
     from ..settings import Settings
 
     folder = Path.cwd()
-    if hooks_file is None:
-        setting = Settings.load().hooks_file
-        return survey(folder, home=_home(), named=Path(setting).absolute() if setting is not None else None)
-    return survey(folder, home=_home(), named=hooks_file.absolute(), alone=True)
+    if hooks_file is not None:
+        return survey(folder, home=_home(), named=hooks_file.absolute(), alone=True)
+    loaded = Settings.load()
+    if loaded.sources.get("hooks_file") != "FIRSTHAND_HOOKS_FILE":
+        # What a file in this folder says is no more trusted than the folder.
+        return survey(folder, home=_home(), setting=_setting_of(folder))
+    if loaded.hooks_file is None:
+        return survey(folder, home=_home())
+    return survey(folder, home=_home(), named=Path(loaded.hooks_file).absolute(), setting=_setting_of(folder))
+
+
+def _setting_of(folder: Path) -> Path | None:
+    """The hooks file that a settings file in `folder` names, if one does."""
+    from ..settings import Settings
+
+    name = Settings.load(folder=folder, environ={}).hooks_file
+    return folder / name if name is not None else None
 
 
 def _warn(found: Survey) -> None:
@@ -174,7 +194,20 @@ def _warn(found: Survey) -> None:
 
 def _row(entry: Any) -> dict[str, str]:
     names = ("event", "type", "name", "matcher", "what", "source", "where", "state", "why")
-    return {name: getattr(entry, name) for name in names}
+    return {name: getattr(entry, name) for name in names} | {"what": _what(entry)}
+
+
+def _what(entry: Any) -> str:
+    """The command, prompt or URL of an entry; of a URL neither who asks nor the query, where secrets stand."""
+    text: str = entry.what
+    if entry.type != "http":
+        return text
+    text = text.translate({9: None, 10: None, 13: None}).strip()
+    bare = re.split(r"[?#]", text, maxsplit=1)[0]
+    found = _AUTHORITY.match(bare)
+    scheme, slashes, host = (found[1] or "", found[2], found[3]) if found is not None else ("", "", "")
+    rest = bare[found.end() :] if found is not None else bare
+    return f"{scheme}{slashes}{host.rpartition('@')[2]}{rest}{'?...' if bare != text else ''}"
 
 
 def _print_list(found: Survey) -> None:
@@ -207,7 +240,7 @@ def _print_list(found: Survey) -> None:
             event = safe(entry.event)
             if entry.matcher:
                 event = Text.assemble(event, "\n", safe(f"if {entry.matcher}", "dim"))
-            lines = [safe(entry.what)] if entry.what else []
+            lines = [safe(_what(entry))] if entry.what else []
             if entry.why:
                 lines.append(safe(entry.why.removeprefix(f"{entry.where}: "), "yellow"))
             style = _STYLES.get(entry.state, "dim")

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from .failures import Command, Failure
+from .screen import program
 
 __all__ = ["init"]
 
@@ -54,8 +55,10 @@ _HOOKS = {
 
 _NEXT = """\
 Next:
-  firsthand settings                                    what is on now, and from where
-  firsthand recall add "The CI runner is called brontes"
+  {program} settings     what is on now, and from where
+  {program} hooks trust  let the command line run this folder's hooks, as they are now
+  {program} hooks test   run them, and see what the model would get
+  {program} recall add "The CI runner is called brontes"
   in your program: client = Middleware.from_settings().wrap(OpenAI())
   keep transcripts/ and memories.db* out of version control: they hold what people wrote"""
 
@@ -83,19 +86,21 @@ def init(force: bool, user: str | None, folder: Path) -> None:
         _write(folder / name, text)
     click.echo(f"Wrote {folder / 'firsthand.toml'}  transcripts, store and hooks are on")
     click.echo(f"Wrote {folder / 'hooks.json'}      a command hook that tells the model the state of your git branch")
-    click.echo(_NEXT)
+    click.echo(_NEXT.format(program=program()))
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file of mode 0600, all of it or nothing."""
+    """Write a file of mode 0600, all of it or nothing. Raises `OSError` that names it, and not the draft."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
             file.write(text)
         draft.replace(path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             draft.unlink()
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
 

@@ -33,7 +33,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "max_attribute_chars": "characters of one exported attribute",
     "max_context_chars": "characters of hook context; more is cut, and says so",
     "redact": "regular expressions whose matches are blotted out before export, beside the built-in rules",
-    "coexist": "leave the spans of other instrumentors on (read, and not acted on yet)",
+    "coexist": "leave the spans of other instrumentors on: two a call",
     "request_usage": "ask for token counts in streams (read, and not acted on yet)",
     "strict": "a transcript that cannot be written fails the call",
     "layout": "plain: <transcripts>/<session>.jsonl; qwen: <transcripts>/<project>/chats/<session>.jsonl",

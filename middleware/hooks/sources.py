@@ -1,6 +1,7 @@
 """Where hooks are found: the project's, the person's and the system's files, in this order.
 
-Only the command line looks here; a library user names a hooks file. A project's hooks run in a trusted folder only.
+Only the command line looks here; a library user names a hooks file. A project's hooks run in a trusted folder only,
+and a hooks file that the folder's own settings name is the project's: whoever wrote the one wrote the other.
 `disableAllHooks` reaches downwards: the system's turns everything off, the person's or a trusted project's whatever is
 not the system's. `security.allowPrivateNetworkHooks` counts from the person and the system only, and
 `security.allowedHttpHookUrls` of the system before the person's before the project's: a project never widens either.
@@ -79,10 +80,18 @@ def discover(folder: Path, *, home: Path | None = None) -> HookSet:
 
 
 def survey(
-    folder: Path, *, home: Path | None = None, named: Path | None = None, alone: bool = False, system: Path = SYSTEM
+    folder: Path,
+    *,
+    home: Path | None = None,
+    named: Path | None = None,
+    alone: bool = False,
+    setting: Path | None = None,
+    system: Path = SYSTEM,
 ) -> Survey:
     """Read every hooks file that counts in `folder`; `home` is the person's, `named` one that comes first, or `alone`.
 
+    `setting` is the hooks file that a settings file of the folder names, the first of the project's. It belongs to
+    the digest in any case, and does not run beside a `named` one, which is what the setting is then.
     Raises `SettingsError` for a file of the person or the system that cannot be used, and for a trust file that
     is none. A hook in it that cannot run is skipped with a warning: those files are other programs' too. What is wrong
     with a project's file is a warning.
@@ -98,8 +107,15 @@ def survey(
     # In the home folder the project's settings are the person's own.
     own = {_real(found.path) for found in others}
     project = [] if alone else [found for found in project_files(folder) if _real(found.path) not in own]
-    digest = digest_of({found.path.name: found.document for found in project})
+    documents: dict[str, object] = {found.path.name: found.document for found in project}
     before = {_real(found.path) for found in first if found is not None}
+    if setting is not None and not alone and _real(setting) not in own:
+        given = _found(setting, "project", expected=True)
+        if given is not None:
+            documents[f"hooks_file {setting}"] = given.document
+            if named is None:
+                project = [given, *(found for found in project if _real(found.path) != _real(setting))]
+    digest = digest_of(documents)
     project = [found for found in project if _real(found.path) not in before]
     others = [found for found in others if _real(found.path) not in before]
     files = [found for found in (*first, *project, *others) if found is not None]
@@ -149,8 +165,11 @@ def trust_file(home: Path) -> Path:
     return config_folder(home) / "trusted_folders.json"
 
 
-def _found(path: Path, source: Source) -> Found | None:
-    """A file, read once: what is judged, digested and run are the same bytes. None if there is no such file."""
+def _found(path: Path, source: Source, *, expected: bool = False) -> Found | None:
+    """A file, read once: what is judged, digested and run are the same bytes. None if there is no such file.
+
+    It is a problem that one is not there which was named, or is `expected`.
+    """
     try:
         # A pipe or a device of that name must not hold us.
         fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
@@ -159,7 +178,7 @@ def _found(path: Path, source: Source) -> Found | None:
                 return Found(source=source, path=path, problem=f"{path}: is no file; move it away")
             data = file.read(_LARGEST + 1)
     except (FileNotFoundError, NotADirectoryError):
-        if source != "named":
+        if source != "named" and not expected:
             return None
         return Found(source=source, path=path, problem=f"{path}: cannot be read (No such file); check hooks_file")
     except OSError as error:
@@ -217,7 +236,7 @@ def _disables(found: Found) -> bool:
 
 
 def _distrusted(folder: Path, standing: Standing, project: Iterable[Found]) -> str:
-    files = " and ".join(str(found.path.relative_to(folder)) for found in project if found.has_hooks)
+    files = " and ".join(_short(found.path, folder) for found in project if found.has_hooks)
     why = "they changed since it was trusted" if standing == "changed" else "it is not trusted"
     command = f"firsthand hooks trust {shlex.quote(str(folder))}"
     return f"{folder}: the hooks of this folder are skipped, because {why}; read {files}, then run `{command}`"
@@ -248,6 +267,10 @@ def _about_security(counted: Iterable[Found]) -> list[str]:
         for found in counted
         if found.source == "project" and _security_of(found).get("allowPrivateNetworkHooks")
     ]
+
+
+def _short(path: Path, folder: Path) -> str:
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
 
 def _real(path: Path) -> str:

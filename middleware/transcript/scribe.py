@@ -102,7 +102,14 @@ class Scribe:
         )
 
     def reply(self, reply: Reply, scene: Scene, ids: TraceIds) -> None:
-        """Write what came back, one record a choice that says anything."""
+        """Write what came back, one record a choice that says anything, after what was said on the way to it."""
+        for message in reply.before:
+            if message.role == "assistant":
+                self._assistant(message, Reply(model=reply.model), scene, ids)
+                continue
+            for part in message.parts:
+                if part.kind == "tool_response":
+                    self._tool_result(part, Message(role="tool", parts=(part,)), None, scene, ids)
         for message in reply.messages:
             if message.parts:
                 self._assistant(message, reply, scene, ids)

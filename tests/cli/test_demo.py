@@ -105,8 +105,27 @@ def test_its_screen_fits_80_columns_without_colour_when_piped(spawn: Spawn) -> N
     result = spawn("demo", COLUMNS="80")
     assert (result.returncode, result.stderr) == (0, "")
     assert "\x1b" not in result.stdout
-    assert max(len(line) for line in result.stdout.splitlines() if "transcript show" not in line) == 80
+    assert max(map(len, result.stdout.splitlines())) == 80
     assert "They are in 0 of " in result.stdout
+
+
+def test_a_folded_line_keeps_its_bar(spawn: Spawn) -> None:
+    left = [line[2:39].strip() for line in spawn("demo", COLUMNS="80").stdout.splitlines() if line.startswith("│")]
+    start = left.index(f"| {MEMORY}")
+    assert left[start : start + 5] == [
+        "| <firsthand:recalled-memory>",
+        "| Background recalled from earlier",
+        "| conversations; it may be out of",
+        "| date and is not part of the",
+        "| request.",
+    ]
+
+
+def test_it_says_why_nothing_new_is_recalled(spawn: Spawn) -> None:
+    out = spawn("demo", COLUMNS="200").stdout
+    assert out.count("recalled     nothing new: the memory is in this request already ") == 1
+    assert "recalled     nothing " in out
+    assert out.count("recalled     nothing ") == 1
 
 
 def test_its_screen_has_both_sides_at_200_columns(spawn: Spawn) -> None:
@@ -116,8 +135,8 @@ def test_its_screen_has_both_sides_at_200_columns(spawn: Spawn) -> None:
 
 
 def test_the_transcript_that_it_names_can_be_shown(spawn: Spawn) -> None:
-    [command] = [line for line in spawn("demo").stdout.splitlines() if line.startswith("resume it")]
-    result = spawn(*command.split()[3:])
+    command = spawn("demo", COLUMNS="80").stdout.partition("resume it\n")[2].partition("start\n")[0]
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.startswith(f"\n> why is CI red?\n  | {MEMORY}\n")
 
@@ -147,13 +166,18 @@ def test_a_server_that_is_not_there_is_one_line_and_leaves_no_files(spawn: Spawn
     assert list(tmp_path.glob("firsthand-demo-*")) == []
 
 
-def test_the_picture_fetches_nothing(spawn: Spawn, place: Path) -> None:
-    assert spawn("demo", "--svg", "demo.svg").returncode == 0
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_the_picture_fetches_nothing(spawn: Spawn, place: Path, more: list[str]) -> None:
+    result = spawn("demo", "--svg", "demo.svg", *more)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert not more or len(json.loads(result.stdout)["turns"]) == 3
     svg = (place / "demo.svg").read_text()
     assert svg.startswith("<svg ")
     assert "url(http" not in svg
+    assert "recalled-memory" in svg
 
 
 def test_its_sides_are_stacked_on_a_narrow_screen(spawn: Spawn) -> None:
     result = spawn("demo", COLUMNS="50")
     assert "│ recall asked why is CI red?                    │\n" in result.stdout
+    assert result.stdout.startswith("Above: what the model received. Below: what ")

@@ -82,12 +82,93 @@ def test_list_shows_what_a_file_holds_and_obeys_none_of_it(run: Run, place: Path
     assert "[bold]hi" in out
 
 
-def test_the_settings_hooks_file_is_listed_first(run: Run, place: Path, home: Path) -> None:
-    hooks_file(place / "hooks.json", command("a"))
-    hooks_file(home / ".config/firsthand/hooks.json", command("b"))
-    (place / "firsthand.toml").write_text('hooks_file = "hooks.json"\n')
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("firsthand.toml", 'hooks_file = "hooks.json"\n'),
+        ("pyproject.toml", '[tool.firsthand]\nhooks_file = "hooks.json"\n'),
+    ],
+)
+def test_a_hooks_file_that_the_folder_names_needs_trust(
+    run: Run, place: Path, home: Path, file: str, text: str
+) -> None:
+    hooks_file(place / "hooks.json", command("echo one"))
+    hooks_file(home / ".config/firsthand/hooks.json", command("echo mine"))
+    (place / file).write_text(text)
     rows = json.loads(run("hooks", "list", "--json").stdout)["hooks"]
-    assert [(row["what"], row["source"]) for row in rows] == [("a", "named"), ("b", "user")]
+    assert [(row["what"], row["source"], row["state"]) for row in rows] == [
+        ("echo one", "project", "untrusted"),
+        ("echo mine", "user", "runs"),
+    ]
+    skipped = run("hooks", "test")
+    assert "\none\n" not in skipped.stdout
+    assert f"read hooks.json, then run `firsthand hooks trust {place}`" in skipped.stderr
+    assert f"{place} is trusted: 1 hook" in run("hooks", "trust").stdout
+    assert "\none\nmine\n" in run("hooks", "test").stdout
+    hooks_file(place / "hooks.json", command("echo two"))
+    assert "because they changed since it was trusted" in run("hooks", "test").stderr
+
+
+def test_another_hooks_file_in_the_settings_is_a_change(run: Run, place: Path) -> None:
+    hooks_file(place / "hooks.json", command("echo one"))
+    hooks_file(place / "other.json", command("echo one"))
+    (place / "firsthand.toml").write_text('hooks_file = "hooks.json"\n')
+    assert run("hooks", "trust").exit_code == 0
+    (place / "firsthand.toml").write_text('hooks_file = "other.json"\n')
+    assert json.loads(run("hooks", "list", "--json").stdout)["standing"] == "changed"
+
+
+def test_a_hooks_file_that_the_person_names_runs_and_the_folders_does_not(
+    run: Run, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hooks_file(place / "hooks.json", command("echo theirs"))
+    mine = hooks_file(place.parent / "mine.json", command("echo mine"))
+    (place / "firsthand.toml").write_text('hooks_file = "hooks.json"\n')
+    monkeypatch.setenv("FIRSTHAND_HOOKS_FILE", str(mine))
+    rows = json.loads(run("hooks", "list", "--json").stdout)["hooks"]
+    assert [(row["what"], row["source"], row["state"]) for row in rows] == [("echo mine", "named", "runs")]
+    assert "\nmine\n" in run("hooks", "test").stdout
+    monkeypatch.setenv("FIRSTHAND_HOOKS_FILE", "")
+    assert json.loads(run("hooks", "list", "--json").stdout)["hooks"] == []
+    monkeypatch.delenv("FIRSTHAND_HOOKS_FILE")
+    assert "\ntheirs\n" in run("hooks", "test", "--hooks-file", "hooks.json").stdout
+
+
+def test_trusting_another_folder_reads_its_own_settings(run: Run, place: Path) -> None:
+    there = place.parent / "there"
+    hooks_file(there / "conf/hooks.json", command("echo there"))
+    (there / "firsthand.toml").write_text('hooks_file = "conf/hooks.json"\n')
+    assert f"{there} is trusted: 1 hook" in run("hooks", "trust", str(there)).stdout
+
+
+def test_a_hooks_file_that_is_named_and_not_there_is_said(run: Run, place: Path) -> None:
+    (place / "firsthand.toml").write_text('hooks_file = "gone.json"\n')
+    result = run("hooks", "list")
+    assert (result.exit_code, result.stderr) == (
+        0,
+        f"warning: {place}/gone.json: cannot be read (No such file); check hooks_file; its hooks are skipped\n",
+    )
+    assert run("hooks", "trust").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://h.example/x?key=s3cret#s3cret", "https://h.example/x?..."),
+        ("https://h.example/x#s3cret", "https://h.example/x?..."),
+        ("https://ann:s3cret@h.example/x", "https://h.example/x"),
+        ("http:\\\\ann:s3c@ret@h.example\\x", "http:\\\\h.example\\x"),
+        ("ht\ttps://h.example/${WHO}", "https://h.example/${WHO}"),
+    ],
+)
+def test_a_url_is_listed_without_its_query_and_credentials(
+    run: Run, place: Path, home: Path, url: str, shown: str
+) -> None:
+    hooks_file(home / ".qwen/settings.json", {"type": "http", "url": url, "name": "ask"})
+    result = run("hooks", "list", "--json")
+    [row] = json.loads(result.stdout)["hooks"]
+    assert row["what"] == shown
+    assert "s3c" not in result.output + run("hooks", "list").output
 
 
 def test_a_folder_is_trusted_until_its_hooks_change(run: Run, place: Path) -> None:

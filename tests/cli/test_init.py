@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
+
+import pytest
 
 from middleware.hooks import load_hooks
 from middleware.settings import Settings
@@ -79,3 +82,17 @@ def test_it_says_what_to_do_next(run: Run) -> None:
     out = run("init").stdout
     assert "Wrote firsthand.toml" in out
     assert "firsthand recall add" in out
+
+
+def test_what_it_says_next_works(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    commands = re.findall(r"firsthand (settings|hooks trust|hooks test) ", run("init").stdout)
+    assert commands == ["settings", "hooks trust", "hooks test"]
+    subprocess.run(["git", "init", "-q"], check=True)
+    assert [run(*command.split()).exit_code for command in commands] == [0, 0, 0]
+
+
+def test_a_file_that_cannot_be_written_is_named(run: Run) -> None:
+    result = run("init", "--folder", "/proc/self")
+    assert result.exit_code == 1
+    assert result.stderr == "firsthand: /proc/self/firsthand.toml: No such file or directory; check the path and its permissions\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ..base import Seam
@@ -35,26 +35,26 @@ def sibling(client: Any, seam: Seam) -> Any:
 
 
 def _copied(given: Any, seam: Seam) -> Any:
-    kind = _client_class(type(given))
-    made = kind.__new__(kind)
-    made.__dict__.update(given.__dict__)
+    made = _as(_client_class, given)
     made.__dict__.update(_firsthand_given=given, _firsthand_seam=seam)
     models = given._models
-    own = _models_class(type(models), hasattr(given, "aio"))
-    made.__dict__["_models"] = watched = own.__new__(own)
-    watched.__dict__.update(models.__dict__)
+    watched = made.__dict__["_models"] = _as(_models_class, models, hasattr(given, "aio"))
     watched.__dict__.update(_firsthand_plain=models, _firsthand_client=made, _firsthand_seam=seam)
     return made
 
 
+def _as(make: Callable[..., type], given: Any, *how: bool) -> Any:
+    """An object with the state of `given`, of the subclass that `make` gives of its class."""
+    kind: Any = make(type(given), *how)
+    made = kind.__new__(kind)
+    made.__dict__.update(given.__dict__)
+    return made
+
+
 @functools.cache
-def _client_class(given: type) -> type:
+def _client_class(given: Any) -> type:
     def chats(self: Any) -> Any:
-        made = given.chats.fget(self)  # type: ignore[attr-defined]
-        own = _chats_class(type(made), hasattr(given, "aio"))
-        watched = own.__new__(own)
-        watched.__dict__.update(made.__dict__)
-        return watched
+        return _as(_chats_class, given.chats.fget(self), hasattr(given, "aio"))
 
     members: dict[str, Any] = {"chats": property(chats)}
     if hasattr(given, "__del__"):
@@ -104,11 +104,7 @@ def _models_class(given: Any, is_sync: bool) -> type:
 @functools.cache
 def _chats_class(given: Any, is_sync: bool) -> type:
     def create(self: Any, *args: Any, **given_arguments: Any) -> Any:
-        made = given.create(self, *args, **given_arguments)
-        own = _chat_class(type(made), is_sync)
-        chat = own.__new__(own)
-        chat.__dict__.update(made.__dict__)
-        return chat
+        return _as(_chat_class, given.create(self, *args, **given_arguments), is_sync)
 
     return _subclass(given, {"create": functools.wraps(given.create)(create)})
 
@@ -234,9 +230,8 @@ class _Call:
             endpoint.answers.append(answer)
             return answer
 
-        def chunks(*, model: Any, contents: Any, config: Any = None) -> Iterator[Any] | AsyncIterator[Any]:
-            made: Any = stream(model=model, contents=swapped(contents), config=config)
-            return made
+        def chunks(*, model: Any, contents: Any, config: Any = None) -> Any:
+            return stream(model=model, contents=swapped(contents), config=config)
 
         is_sync = hasattr(type(self._models._firsthand_client), "aio")
         twin._generate_content_with_continuation = one if is_sync else one_async
