@@ -1,7 +1,8 @@
 """The only ContextVars: what is ambient, by whom it was set, and the mark of being inside a hook.
 
 Values are set in a `with`, in the frame of whoever declares them; a generator or a stream never sets one.
-Each belongs to the `Middleware` that set it (`owner`), so that two of them in one process do not mix.
+Each belongs to the `Middleware` that set it (`owner`, by identity: it stays alive while a context names it), so
+that two of them in one process do not mix.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ __all__ = ["Name", "ambient", "carried", "inside", "is_inside", "setting"]
 
 Name: TypeAlias = Literal["session", "submission", "origin", "bypass"]
 
-_ambient: ContextVar[Mapping[tuple[int, Name], object]] = ContextVar("firsthand_ambient", default={})  # noqa: B039
+_ambient: ContextVar[Mapping[tuple[object, Name], object]] = ContextVar("firsthand_ambient", default={})  # noqa: B039
 _inside: ContextVar[bool] = ContextVar("firsthand_inside", default=False)
 
 
 def ambient(owner: object, name: Name) -> object | None:
     """What `owner` declared under `name` in this context, or None."""
-    return _ambient.get().get((id(owner), name))
+    return _ambient.get().get((owner, name))
 
 
 @contextmanager
 def setting(owner: object, name: Name, value: object) -> Iterator[None]:
     """Declare `value` for the duration of the block, in this context and those copied from it."""
-    token = _ambient.set({**_ambient.get(), (id(owner), name): value})
+    token = _ambient.set({**_ambient.get(), (owner, name): value})
     try:
         yield
     finally:

@@ -46,6 +46,7 @@ _BLANKS = (
 )
 
 _KEPT_TEXT = 1_000
+_DEEPEST = 64
 _IGNORED_FIELDS = frozenset({"cache_control"})
 
 
@@ -96,7 +97,8 @@ class Message:
     def identity(self) -> Identity:
         """What makes it the same message when it is sent again (ledger rule 1).
 
-        Left out: reasoning (servers and frameworks drop it), null fields, `cache_control`, our own parts.
+        Left out: reasoning (servers and frameworks drop it), null fields, `cache_control`, our own parts. The
+        text counts as a transcript holds it (D5).
         """
         tools: list[str] = []
         others: list[object] = []
@@ -105,7 +107,7 @@ class Message:
                 tools.append(part.id or part.name)
             elif part.kind in ("media", "other"):
                 others.append(_frozen(part.raw))
-        return (self.role, abridged(self.text), tuple(tools), tuple(others))
+        return (self.role, abridged(clean(self.text)), tuple(tools), tuple(others))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,22 +220,29 @@ def clean(text: str) -> str:
     return text
 
 
-def _frozen(value: object) -> object:
-    """A hashable stand-in for a JSON-like value: equal for equal values, null fields left out."""
+def _frozen(value: object, depth: int = 0) -> object:
+    """A hashable stand-in for a JSON-like value: equal for equal values, null fields left out.
+
+    An SDK's object and the JSON that it was dumped to are the same. What is nested deeper than a message can be is
+    told apart no further.
+    """
+    if depth > _DEEPEST:
+        return "..."
+    if isinstance(value, str):
+        return abridged(value)
+    dump = getattr(value, "model_dump", None)
+    if dump is not None and not isinstance(value, type):
+        value = dump(exclude_none=True)
     if isinstance(value, Mapping):
         return tuple(
             sorted(
-                (str(key), _frozen(item))
+                (str(key), _frozen(item, depth + 1))
                 for key, item in value.items()
                 if item is not None and key not in _IGNORED_FIELDS
             )
         )
     if isinstance(value, (list, tuple)):
-        return tuple(_frozen(item) for item in value)
-    if isinstance(value, str):
-        return abridged(value)
-    if isinstance(value, bytes) and len(value) > _KEPT_TEXT:
-        return (len(value), hash(value))
+        return tuple(_frozen(item, depth + 1) for item in value)
     try:
         hash(value)
     except TypeError:

@@ -174,10 +174,9 @@ class _Call:
         session, admitted = self._session, self._admitted
         if session is None or admitted is None:
             return
-        before = session.said
         session.settled(admitted, reply, outcome, self._ids)
         if not session.named:
-            self._seam.wiring.sessions.heard(session, before, reply.id if reply is not None else None)
+            self._seam.wiring.sessions.heard(session, reply.id if reply is not None else None)
 
     @contextlib.contextmanager
     def sending(self, arguments: dict[str, Any]) -> Iterator[None]:

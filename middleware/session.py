@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import HookBlocked
-from .injection import Block
-from .ledger import CatchUp, Entry, Flight, Ledger, Thread, Wait, instruction_of, learned, thread_of
-from .parts import Identity, Reply, Request
+from .forked import renew_in_child
+from .ledger import CatchUp, Entry, Flight, Ledger, Thread, Wait, instruction_of, thread_of
+from .parts import Identity, Message, Part, Reply, Request
 from .provenance import Origin, Submission, submitted_prompt
 from .transcript import Scribe, TraceIds
 from .turn import HookInput, Opened, Outcome, Prepared, Scene, Turn, opened
@@ -51,7 +51,8 @@ class Session:
     """One conversation's state, shared by every client and thread that speaks in it.
 
     `id` is exported as `gen_ai.conversation.id` only when `named`; `user` is whose memories may be recalled;
-    `parent` is the session that opened this one for a subagent of `agent_type`.
+    `parent` is the session that opened this one for a subagent of `agent_type`. `said` is the last request with its
+    reply, in every form in which a next request may begin with it.
     """
 
     def __init__(
@@ -66,16 +67,20 @@ class Session:
         self.user = user
         self.parent: str | None = None
         self.agent_type = ""
-        self.said: tuple[Identity, ...] = ()
-        self.said_in_full: tuple[Identity, ...] = ()
+        self.said: tuple[tuple[Identity, ...], ...] = ()
         self.ledger = Ledger()
         self._scribe = scribe(self.id) if scribe is not None else None
         self._path = str(self._scribe.writer.path) if self._scribe is not None else ""
         self._turns = 0
         self._opened: Opened | None = None
-        self._opening: Flight | None = None
         self._later: list[str] = []
+        self.renew()
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        """Start with nobody inside; see `forked`."""
         self._lock = threading.Lock()
+        self._opening: Flight | None = None
 
     def __repr__(self) -> str:
         return f"Session(id={self.id!r})"
@@ -135,6 +140,9 @@ class Session:
                 entry = self.ledger.admit(thread, prepared.block)
                 if turn.subagent is not None:
                     self._opened = Opened(instruction=turn.instruction)
+            if self._scribe is not None:
+                # Before anybody else may send it: a reply is written behind its message.
+                self._scribe.turn(turn, prepared, ids)
         except HookBlocked as refusal:
             blocked = refusal
             if self._scribe is not None:
@@ -145,8 +153,6 @@ class Session:
                 self._later[:0] = turn.pending
             if flight is not None:
                 self.ledger.land(flight, entry=entry, blocked=blocked)
-        if self._scribe is not None:
-            self._scribe.turn(turn, prepared, ids)
         return Admitted(turn=turn, prepared=prepared, thread=thread, entry=entry)
 
     def settled(self, admitted: Admitted, reply: Reply | None, outcome: Outcome, ids: TraceIds = _NO_IDS) -> None:
@@ -154,15 +160,21 @@ class Session:
 
         Only a whole reply counts as delivered; what came of a broken one is remembered to recognise the history.
         """
-        if reply is None or not any(message.parts for message in reply.messages):
+        if reply is None or not reply.messages or (outcome != "sent" and not any(m.parts for m in reply.messages)):
             return
         identities = tuple(message.identity() for message in reply.messages)
         # What the model said first follows the message in a history that holds the tool calls of the same call.
         on_the_way = tuple(message.identity() for message in reply.before)
+        asked, prefill = admitted.thread.asked()
+        merged = tuple(_continued(prefill, message) for message in reply.messages) if prefill else ()
         if admitted.entry is not None:
-            self.ledger.answered(admitted.entry, (*identities, *on_the_way), whole=outcome == "sent")
-        self.said = (*admitted.thread.identities, identities[0])
-        self.said_in_full = (*admitted.thread.identities, *on_the_way, identities[0])
+            delivered = (*identities, *on_the_way, *merged, *prefill[:1])
+            self.ledger.answered(admitted.entry, delivered, whole=outcome == "sent")
+        self.said = (
+            *((*admitted.thread.identities, said) for said in identities),
+            *((*asked, said) for said in merged),
+            *([(*admitted.thread.identities, *on_the_way, identities[0])] if on_the_way else []),
+        )
         if self._scribe is not None:
             self._scribe.reply(reply, admitted.turn.scene, ids)
 
@@ -220,8 +232,7 @@ class Session:
             instruction = instruction_of(told)
             if instruction is not None and self._opened is None:
                 self._opened = Opened(instruction=instruction)
-            for entry in learned(told):
-                self.ledger.restore(entry)
+            self.ledger.learn(told)
             self._turns += sum(record.get("type") == "user" for record in told)
 
     def _vouched(self, request: Request, submission: Submission | None) -> Submission | None:
@@ -254,13 +265,16 @@ class Session:
         sticky: Entry | None,
         pipeline: Pipeline,
     ) -> Turn:
-        if sticky is not None or (declared is Origin.RETRY and vouched is None):
+        if sticky is not None:
             origin = Origin.RETRY
-        elif request.tool_result and (declared is None or declared in _STARTERS):
+        elif request.tool_result and (declared is None or declared in (*_STARTERS, Origin.RETRY)):
             # What started the turn was declared for its first send; the results of its tools are what they are.
             origin = Origin.TOOL_RESULT
+        elif declared is None or declared is Origin.RETRY:
+            # A retry of what was never admitted is no retry: what was blocked is blocked again (rule 4).
+            origin = Origin.USER_QUERY
         else:
-            origin = declared if declared is not None else Origin.USER_QUERY
+            origin = declared
         with self._lock:
             self._turns += origin not in (Origin.TOOL_RESULT, Origin.RETRY, Origin.HOOK)
             prompt_id = f"{self.id}########{max(0, self._turns - 1)}"
@@ -275,11 +289,18 @@ class Session:
             origin=origin,
             submitted_prompt=submitted_prompt(origin, vouched.submitted_prompt) if vouched is not None else None,
             history=self.ledger.history(thread),
-            sticky=sticky.block if sticky is not None else Block() if origin is Origin.RETRY else None,
+            sticky=sticky.block if sticky is not None else None,
             fires=pipeline.fires and (pipeline.continuations or origin is Origin.USER_QUERY),
             recalls=pipeline.recalls,
             max_context_chars=pipeline.max_context_chars,
         )
+
+
+def _continued(prefill: tuple[Identity, ...], reply: Message) -> Identity:
+    """The identity of a reply that an application puts together with the prefill that it continues."""
+    begun = prefill[-1][1]
+    parts = (Part(kind="text", text=begun if isinstance(begun, str) else ""), *reply.parts)
+    return Message(role="assistant", parts=parts).identity()
 
 
 def _folder() -> str:

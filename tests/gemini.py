@@ -1,4 +1,4 @@
-"""A Gemini server in the process: `generateContent` and `streamGenerateContent?alt=sse`, and clients that talk to it."""
+"""A Gemini server in the process (`generateContent`, `streamGenerateContent?alt=sse`), and clients that talk to it."""
 
 from __future__ import annotations
 

@@ -94,10 +94,9 @@ class Sent:
 
     def answer(self, reply, outcome="sent"):
         message = assistant(reply) if isinstance(reply, str) else reply
-        before = self.session.said
         self.session.settled(self.admitted, Reply(messages=(message,)), outcome)
-        if self.session.said is not before:
-            self.talk.sessions.heard(self.session, before)
+        if not self.session.named:
+            self.talk.sessions.heard(self.session)
 
     def fail(self):
         self.session.settled(self.admitted, None, "error")

@@ -400,4 +400,4 @@ def test_a_canary_in_the_context_is_in_nothing_exported(model, capture_content):
         for _ in client.chats.create(model="g").send_message_stream("hi"):
             pass
         assert "CANARY" in repr(model.requests) and "CANARY" not in seen.exported()
-        assert ("hi" in seen.exported()) and len(seen.spans_named("generate_content")) == 4
+        assert len(seen.spans_named("generate_content")) == 4

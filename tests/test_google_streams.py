@@ -1,4 +1,4 @@
-"""Google's streams are generators: settled once on every way out, and no request before the first chunk is asked for."""
+"""Google's streams are generators: settled once on every way out, no request before the first chunk is asked for."""
 
 from __future__ import annotations
 

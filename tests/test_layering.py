@@ -20,6 +20,7 @@ TIERS = (
     ("provenance",),
     ("parts",),
     ("errors",),
+    ("forked",),
 )
 TIER_OF = {name: tier for tier, names in enumerate(TIERS) for name in names}
 PURE = ("errors", "parts", "records", "provenance", "injection", "turn", "resume")

@@ -195,9 +195,16 @@ def test_a_declared_retry_takes_the_newest_block_also_when_it_was_answered(talk)
     assert (again.origin, again.blocks, len(talk.hook_inputs)) == (Origin.RETRY, {0: "ctx-1"}, 1)
 
 
-def test_a_declared_retry_of_nothing_runs_no_hook_and_adds_nothing(talk):
+def test_a_declared_retry_of_what_was_never_admitted_is_a_query(talk):
     again = talk.ask(user("hi"), session=named(talk), declared=Origin.RETRY)
-    assert (again.origin, again.blocks, talk.hook_inputs) == (Origin.RETRY, {}, [])
+    assert (again.origin, again.blocks) == (Origin.USER_QUERY, {0: "ctx-1"})
+
+
+def test_a_declared_retry_does_not_send_a_blocked_prompt(talk):
+    talk.outcome = BLOCKED
+    for declared in (None, Origin.RETRY):
+        with pytest.raises(HookBlocked):
+            talk.ask(user("rm -rf /"), session=named(talk), declared=declared)
 
 
 def test_a_frameworks_validation_retry_is_a_query_that_nobody_vouches_for(talk):

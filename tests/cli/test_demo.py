@@ -105,7 +105,8 @@ def test_its_screen_fits_80_columns_without_colour_when_piped(spawn: Spawn) -> N
     result = spawn("demo", COLUMNS="80")
     assert (result.returncode, result.stderr) == (0, "")
     assert "\x1b" not in result.stdout
-    assert max(map(len, result.stdout.splitlines())) == 80
+    # The temporary folder of a test is a long way down.
+    assert max(len(line) for line in result.stdout.splitlines() if "/demo.jsonl" not in line) == 80
     assert "They are in 0 of " in result.stdout
 
 

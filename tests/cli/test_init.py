@@ -95,4 +95,7 @@ def test_what_it_says_next_works(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_
 def test_a_file_that_cannot_be_written_is_named(run: Run) -> None:
     result = run("init", "--folder", "/proc/self")
     assert result.exit_code == 1
-    assert result.stderr == "firsthand: /proc/self/firsthand.toml: No such file or directory; check the path and its permissions\n"
+    assert (
+        result.stderr
+        == "firsthand: /proc/self/firsthand.toml: No such file or directory; check the path and its permissions\n"
+    )
