@@ -8,21 +8,18 @@ eleven rules that the comments here name.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
 
 from .errors import HookBlocked
 from .forked import renew_in_child
-from .injection import Block, Memory, block_from, kept_parts
-from .parts import Identity, Request, abridged, clean
-from .records import SESSION_START, part_text, parts_of
+from .injection import Block
+from .parts import Identity, Request
 
-__all__ = ["Anchor", "CatchUp", "Entry", "Flight", "Ledger", "Thread", "Wait", "instruction_of", "thread_of"]
+__all__ = ["Anchor", "CatchUp", "Entry", "Flight", "Ledger", "Thread", "Wait", "thread_of"]
 
 _KEPT_ENTRIES = 2_000
-_KEPT_PROMPTS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,91 +129,6 @@ def thread_of(request: Request) -> Thread:
     return Thread(identities=tuple(identity for _, _, identity in said), anchors=tuple(anchors), current=current)
 
 
-def instruction_of(records: Iterable[Mapping[str, Any]]) -> Block | None:
-    """The block of the system instruction that a session's start left, if the records tell of one."""
-    for record in records:
-        if record.get("subtype") == SESSION_START:
-            payload = record.get("systemPayload")
-            body = payload.get("hookContext") if isinstance(payload, Mapping) else None
-            return Block(session=body if isinstance(body, str) else "")
-    return None
-
-
-class _Told:
-    """Reads records one after the other: which message a reply belongs to is said by their `promptId`."""
-
-    def __init__(self) -> None:
-        self._before: Identity | None = None
-        self._open: Entry | None = None
-        self._last_kind = ""
-        self._by_prompt: dict[str, Entry] = {}
-
-    def read(self, record: Mapping[str, Any]) -> Entry | None:
-        """The entry that a record begins; None for one that belongs to an earlier entry, or to none."""
-        kind = record.get("type")
-        if kind not in ("user", "assistant", "tool_result"):
-            return None
-        parts = parts_of(record)
-        texts = [part_text(part) for part in parts]
-        last, self._last_kind = self._last_kind, kind
-        if kind == "assistant":
-            said: Identity = ("assistant", abridged(clean(_said(parts, texts))), _ids(parts, "functionCall"), ())
-            entry = self._by_prompt.get(str(record.get("promptId"))) or self._open
-            if entry is not None:
-                entry.replies.add(said)
-            self._before = said
-            return None
-        if kind == "tool_result":
-            ids = _ids(parts, "functionResponse")
-            joined = self._open if last == kind else None
-            if joined is not None:
-                return self._joined(joined, ids, texts)
-            key: Identity = ("tools", *ids)
-        else:
-            key = ("user", abridged(clean(_said(parts, texts[: kept_parts(texts)]))), (), ())
-        payload = record.get("systemPayload")
-        told = payload.get("recall") if isinstance(payload, Mapping) else None
-        block = block_from(texts, _recalled(told))
-        predecessor, self._before = self._before, key
-        return Entry(serial=0, key=key, predecessor=predecessor, block=block, request=None)
-
-    def opened(self, record: Mapping[str, Any], entry: Entry) -> None:
-        """Take note of the entry that was made of `record`."""
-        self._open = entry
-        prompt = record.get("promptId")
-        if isinstance(prompt, str):
-            self._by_prompt.pop(prompt, None)
-            self._by_prompt[prompt] = entry
-            if len(self._by_prompt) > _KEPT_PROMPTS:
-                del self._by_prompt[next(iter(self._by_prompt))]
-
-    def _joined(self, entry: Entry, ids: tuple[str, ...], texts: list[str | None]) -> Entry:
-        # Results of one send are one entry, and its block is on the last of them (D8).
-        key = (*entry.key, *ids)
-        self._before = key
-        return Entry(serial=0, key=key, predecessor=entry.predecessor, block=block_from(texts), request=None)
-
-
-def _said(parts: Sequence[Any], texts: Sequence[str | None]) -> str:
-    return "".join(
-        text for part, text in zip(parts, texts, strict=False) if text is not None and not part.get("thought")
-    )
-
-
-def _ids(parts: Sequence[Any], kind: str) -> tuple[str, ...]:
-    held = [part.get(kind) for part in parts if isinstance(part, Mapping)]
-    return tuple(str(call.get("id") or call.get("name")) for call in held if isinstance(call, Mapping))
-
-
-def _recalled(told: object) -> tuple[Memory, ...]:
-    items = [item for item in told if isinstance(item, Mapping)] if isinstance(told, list) else []
-    return tuple(Memory(id=str(item.get("id")), text="", score=_number(item.get("score"))) for item in items)
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, (int, float)) else 0.0
-
-
 class Ledger:
     """The entries of one session. Thread-safe; nothing here waits or does I/O but for the lock."""
 
@@ -224,7 +136,6 @@ class Ledger:
         self._serial = 0
         self._entries: list[Entry] = []
         self._by_key: dict[Identity, list[Entry]] = {}
-        self._told: _Told | None = None
         self.renew()
         renew_in_child(self)
 
@@ -287,18 +198,9 @@ class Ledger:
             return None
         return self._add(thread.current.key, thread.current.predecessor, block, thread.identities)
 
-    def learn(self, records: Iterable[Mapping[str, Any]]) -> None:
-        """Write the entries that the records of this conversation tell of, oldest first.
-
-        What is told later goes on where this ends: a reply may come in the next records. A message is known again
-        by its text and its tools; one with an image or a file in it is not.
-        """
-        told = self._told if self._told is not None else _Told()
-        self._told = told
-        for record in records:
-            entry = told.read(record)
-            if entry is not None:
-                told.opened(record, self._add(entry.key, entry.predecessor, entry.block, None))
+    def restore(self, key: Identity, predecessor: Identity | None, block: Block) -> Entry:
+        """Write the entry of a turn that a transcript tells of."""
+        return self._add(key, predecessor, block, None)
 
     def answered(self, entry: Entry, replies: Sequence[Identity], *, whole: bool = True) -> None:
         """Note the replies (one a choice) that came to an entry; not `whole` when they broke off."""

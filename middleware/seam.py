@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from opentelemetry import context as otel_context
+
 import recall_store
 
 from . import context
@@ -293,6 +295,21 @@ class Seam:
     def quiet(self) -> AbstractContextManager[None]:
         """Around a method that other instrumentors patch: one call has one span, unless `coexist` is on."""
         return suppressing(self.wiring.settings.coexist)
+
+    def carried(self) -> Callable[[], AbstractContextManager[None]]:
+        """What makes all that is ambient now, the trace too, ambient in a `with` elsewhere, in one frame."""
+        carried, trace = context.carried(), otel_context.get_current()
+
+        @contextlib.contextmanager
+        def there() -> Iterator[None]:
+            token = otel_context.attach(trace)
+            try:
+                with carried():
+                    yield
+            finally:
+                otel_context.detach(token)
+
+        return there
 
     def _call(self, client: Any, path: str, arguments: dict[str, Any], own: Endpoint | None) -> _Call | None:
         endpoint = own if own is not None else self.adapter.endpoint(path)

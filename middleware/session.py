@@ -11,9 +11,10 @@ from typing import Any
 
 from .errors import HookBlocked
 from .forked import renew_in_child
-from .ledger import CatchUp, Entry, Flight, Ledger, Thread, Wait, instruction_of, thread_of
+from .ledger import CatchUp, Entry, Flight, Ledger, Thread, Wait, thread_of
 from .parts import Identity, Message, Part, Reply, Request
 from .provenance import Origin, Submission, submitted_prompt
+from .told import Told, instruction_of
 from .transcript import Scribe, TraceIds
 from .turn import HookInput, Opened, Outcome, Prepared, Scene, Turn, opened
 
@@ -69,6 +70,7 @@ class Session:
         self.agent_type = ""
         self.said: tuple[tuple[Identity, ...], ...] = ()
         self.ledger = Ledger()
+        self._told = Told(self.ledger)
         self._scribe = scribe(self.id) if scribe is not None else None
         self._path = str(self._scribe.writer.path) if self._scribe is not None else ""
         self._turns = 0
@@ -232,7 +234,7 @@ class Session:
             instruction = instruction_of(told)
             if instruction is not None and self._opened is None:
                 self._opened = Opened(instruction=instruction)
-            self.ledger.learn(told)
+            self._told.read(told)
             self._turns += sum(record.get("type") == "user" for record in told)
 
     def _vouched(self, request: Request, submission: Submission | None) -> Submission | None:

@@ -90,10 +90,10 @@ def wrapped(fn: Callable[..., Any], seam: Seam, *, is_async: bool, messages: str
         return await seam.send_async(fn, post, _PATH, {"body": body})
 
     def stream(*args: Any, **kwargs: Any) -> LazyStream:
-        return LazyStream(lambda: value(*args, **kwargs))
+        return LazyStream(lambda: value(*args, **kwargs), seam.carried())
 
     def stream_async(*args: Any, **kwargs: Any) -> LazyAsyncStream:
-        return LazyAsyncStream(lambda: value_async(*args, **kwargs))
+        return LazyAsyncStream(lambda: value_async(*args, **kwargs), seam.carried())
 
     chosen: Callable[..., Any] = value_async if is_async else value
     if makes_generator or makes_async:

@@ -1,36 +1,18 @@
 """Streams whose request is made when the first chunk is asked for, as a generator's is.
 
-Whoever makes one says what surrounds the call; whoever reads it may be elsewhere. What is ambient (session, origin,
-submission, the trace) is therefore taken along from where the stream was made.
+Whoever makes one says what surrounds the call; whoever reads it may be elsewhere. `there` therefore makes what was
+ambient where the stream was made (session, origin, submission, the trace) ambient again for the request.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import Any, TypeAlias
 
-from opentelemetry import context as otel_context
+__all__ = ["LazyAsyncStream", "LazyStream", "There", "primed", "primed_async"]
 
-from .. import context
-
-__all__ = ["LazyAsyncStream", "LazyStream", "primed", "primed_async"]
-
-
-def _carried() -> Callable[[], AbstractContextManager[None]]:
-    """What makes the context of this moment the current one, in one frame."""
-    carried, trace = context.carried(), otel_context.get_current()
-
-    @contextmanager
-    def there() -> Iterator[None]:
-        token = otel_context.attach(trace)
-        try:
-            with carried():
-                yield
-        finally:
-            otel_context.detach(token)
-
-    return there
+There: TypeAlias = Callable[[], AbstractContextManager[None]]
 
 
 class LazyStream:
@@ -39,9 +21,9 @@ class LazyStream:
     A `start` that raises is not tried again: the stream has ended then, as a generator would have.
     """
 
-    def __init__(self, start: Callable[[], Any]) -> None:
+    def __init__(self, start: Callable[[], Any], there: There) -> None:
         self._start: Callable[[], Any] | None = start
-        self._there = _carried()
+        self._there = there
         self._stream: Any = None
 
     def __iter__(self) -> Iterator[Any]:
@@ -77,9 +59,9 @@ class LazyStream:
 class LazyAsyncStream:
     """An asynchronous iterator with an asynchronous generator's `asend`, `athrow` and `aclose`."""
 
-    def __init__(self, start: Callable[[], Awaitable[Any]]) -> None:
+    def __init__(self, start: Callable[[], Awaitable[Any]], there: There) -> None:
         self._start: Callable[[], Awaitable[Any]] | None = start
-        self._there = _carried()
+        self._there = there
         self._stream: Any = None
 
     def __aiter__(self) -> AsyncIterator[Any]:

@@ -39,7 +39,7 @@ def _typed(said: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Shape:
-    """One SDK's wire shapes: messages, their parts, a tool loop's middle, its endpoint's path, and a call of its client.
+    """One SDK's wire shapes: messages, parts, a tool loop's middle, its endpoint's path, and a call of its client.
 
     `messages` and `content` are the keys of a body's messages and of a message's parts. `has_strings` says that a
     message's content may be one string, `has_results_apart` that tool results are messages of their own. The model

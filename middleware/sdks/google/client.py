@@ -81,9 +81,11 @@ def _models_class(given: Any, is_sync: bool) -> type:
         call = _Call.of(self, args, given_arguments, stream=True)
         if call is None:
             return getattr(self._firsthand_plain, _STREAM)(*args, **given_arguments)
-        return LazyStream(
-            lambda: call.sent(lambda models, config: models.generate_content_stream(**{**given_arguments, **config}))
-        )
+
+        def ask(models: Any, config: dict[str, Any]) -> Any:
+            return models.generate_content_stream(**{**given_arguments, **config})
+
+        return LazyStream(lambda: call.sent(ask), self._firsthand_seam.carried())
 
     async def stream_async(self: Any, *args: Any, **given_arguments: Any) -> Any:
         # Made and dropped: what the SDK refuses before it makes a request, it refuses here.
@@ -95,7 +97,7 @@ def _models_class(given: Any, is_sync: bool) -> type:
         def ask(models: Any, config: dict[str, Any]) -> Any:
             return models.generate_content_stream(**{**given_arguments, **config})
 
-        return LazyAsyncStream(lambda: call.sent_async(ask))
+        return LazyAsyncStream(lambda: call.sent_async(ask), self._firsthand_seam.carried())
 
     made = {_VALUE: value, _STREAM: stream} if is_sync else {_VALUE: value_async, _STREAM: stream_async}
     return _subclass(given, {name: functools.wraps(getattr(given, name))(method) for name, method in made.items()})
@@ -130,7 +132,7 @@ def _chat_class(given: Any, is_sync: bool) -> type:
             call = _Call.of_chat(self, message, config, stream=True)
             return ask(self._modules._firsthand_plain, {}) if call is None else call.sent(ask)
 
-        return LazyStream(start)
+        return LazyStream(start, self._modules._firsthand_seam.carried())
 
     async def stream_async(self: Any, message: Any, config: Any = None) -> Any:
         ask = asking(_SEND_STREAM, self, message, config)
@@ -141,7 +143,7 @@ def _chat_class(given: Any, is_sync: bool) -> type:
             call = _Call.of_chat(self, message, config, stream=True)
             return plain if call is None else await call.sent_async(ask)
 
-        return LazyAsyncStream(start)
+        return LazyAsyncStream(start, self._modules._firsthand_seam.carried())
 
     made = {_SEND: value, _SEND_STREAM: stream} if is_sync else {_SEND: value_async, _SEND_STREAM: stream_async}
     return _subclass(given, {name: functools.wraps(getattr(given, name))(method) for name, method in made.items()})
