@@ -1,36 +1,49 @@
-"""Threads of our own for what may take long: hooks, searches, reading a transcript."""
+"""Threads of our own for what may take long, one crew for each kind: neither starves the other."""
 
 from __future__ import annotations
 
 import contextvars
-import os
 import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
-__all__ = ["Crew", "crew"]
+from .forked import renew_in_child
+
+__all__ = ["Busy", "Crew", "hooking", "reading", "searching"]
 
 T = TypeVar("T")
 
 
+class Busy(RuntimeError):
+    """Nobody of a crew is free, or no thread can be started."""
+
+
 class Crew:
-    """A bounded crew of daemon threads: a hung hook neither starves a loop nor holds up the exit."""
+    """A bounded crew of daemon threads: a hung job neither starves a loop nor holds up the exit.
+
+    A forked child has threads of its own.
+    """
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._reset()
-        os.register_at_fork(after_in_child=self._reset)
+        self.renew()
+        renew_in_child(self)
 
-    def _reset(self) -> None:
+    def renew(self) -> None:
+        """Start with no threads; see `forked`."""
         self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._threads = 0
-        self._idle = 0
+        self._free = 0
 
-    def submit(self, function: Callable[..., T], *arguments: object) -> Future[T]:
-        """Run `function` in a thread, in a copy of the caller's context."""
+    def submit(self, function: Callable[..., T], *arguments: object, queued: bool = True) -> Future[T]:
+        """Run `function` in a thread, in a copy of the caller's context.
+
+        The future raises `Busy` when no thread can be started and there is none, and with `queued` false also when
+        all are at work: what has to wait for its turn would be late anyway.
+        """
         future: Future[T] = Future()
         here = contextvars.copy_context()
 
@@ -45,24 +58,38 @@ class Crew:
                 future.set_result(result)
 
         with self._lock:
-            grow = self._idle <= self._jobs.qsize() and self._threads < self._size
-            if grow:
+            if self._free <= 0 and self._threads < self._size and self._hire():
                 self._threads += 1
-        self._jobs.put(job)
-        if grow:
-            threading.Thread(target=self._work, name="firsthand", daemon=True).start()
+                self._free += 1
+            if self._threads == 0 or (self._free <= 0 and not queued):
+                future.set_exception(Busy("no thread is free"))
+                return future
+            # Counted off here and not by the thread: the next caller must not count on the same one.
+            self._free -= 1
+            self._jobs.put(job)
         return future
 
-    def _work(self) -> None:
+    def _hire(self) -> bool:
+        try:
+            threading.Thread(target=self._work, args=(self._jobs,), name="firsthand", daemon=True).start()
+        except RuntimeError:
+            return False
+        return True
+
+    def _work(self, jobs: queue.SimpleQueue[Callable[[], None]]) -> None:
         while True:
-            with self._lock:
-                self._idle += 1
-            job = self._jobs.get()
-            with self._lock:
-                self._idle -= 1
+            job = jobs.get()
             job()
             del job
+            with self._lock:
+                self._free += 1
 
 
-crew = Crew(32)
-"""The crew of this process; a forked child has one of its own."""
+hooking = Crew(32)
+"""Runs hooks."""
+
+searching = Crew(32)
+"""Asks stores."""
+
+reading = Crew(8)
+"""Reads transcripts, and waits for hooks that nobody waits for."""

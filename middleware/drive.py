@@ -20,8 +20,8 @@ from typing import Any, Literal, TypeVar
 from recall_store import Match, Store
 
 from . import context
-from .crew import crew
-from .hooks import Ask, CallHooks, Hook, HookResult, HookSet, context_of
+from .crew import Busy, hooking, reading, searching
+from .hooks import Ask, CallHooks, Hook, HookResult, HookSet, context_of, is_blocking
 from .injection import Memory
 from .ledger import CatchUp, Wait
 from .telemetry import TurnTrace
@@ -107,7 +107,7 @@ class Fetch:
             case CallHooks():
                 return self._call_hooks(step)
             case Recall():
-                return self._recalled(crew.submit(self._search, step), step)
+                return self._recalled(self._asked(step), step)
             case Wait():
                 return _waited(step)
             case CatchUp():
@@ -125,20 +125,35 @@ class Fetch:
             case CallHooks():
                 return list(await asyncio.gather(*(self._call_hook_async(*call) for call in step.calls)))
             case Recall():
-                search = crew.submit(self._search, step)
-                await asyncio.wait([asyncio.wrap_future(search)], timeout=self._recall_timeout)
+                search = self._asked(step)
+                waiting = asyncio.wrap_future(search)
+                # An answer that comes too late is nobody's: asyncio would log its exception, and that may quote.
+                waiting.add_done_callback(lambda late: late.cancelled() or late.exception())
+                await asyncio.wait([waiting], timeout=self._recall_timeout)
                 return self._recalled(search, step, timeout=0)
             case Wait():
                 await asyncio.shield(asyncio.wrap_future(step.flight.landed))
                 return True
             case CatchUp():
-                return await asyncio.wrap_future(crew.submit(step.read))
+                return await asyncio.wrap_future(reading.submit(step.read))
         raise TypeError(f"no driver performs {type(step).__name__}")
 
     def _call_hooks(self, step: CallHooks) -> list[HookResult]:
         if len(step.calls) == 1:
             return [self._call_hook(*step.calls[0])]
-        return [future.result() for future in [crew.submit(self._call_hook, *call) for call in step.calls]]
+        calls = [(hook, hooking.submit(self._call_hook, hook, payload)) for hook, payload in step.calls]
+        return [self._ended(hook, future) for hook, future in calls]
+
+    def _ended(self, hook: Hook, future: Future[HookResult]) -> HookResult:
+        try:
+            return future.result()
+        except Busy:
+            return self._busy(hook)
+
+    def _busy(self, hook: Hook) -> HookResult:
+        trace = self._trace.start_hook(event=hook.event, type=hook.type, label=hook.label)
+        error = "no thread can be started for it"
+        return _reported(hook, HookResult(success=False, outcome="non_blocking_error", error=error), trace)
 
     def _call_hook(self, hook: Hook, payload: Any) -> HookResult:
         if getattr(hook, "background", False):
@@ -155,7 +170,10 @@ class Fetch:
         if getattr(hook, "background", False):
             return self._call_in_background(hook, payload)
         if not hook.is_async:
-            return await asyncio.wrap_future(crew.submit(self._call_hook, hook, payload))
+            try:
+                return await asyncio.wrap_future(hooking.submit(self._call_hook, hook, payload))
+            except Busy:
+                return self._busy(hook)
         trace = self._trace.start_hook(event=hook.event, type=hook.type, label=hook.label)
         with context.inside(), trace.current():
             result = await hook.call_async(payload)
@@ -185,8 +203,11 @@ class Fetch:
             finally:
                 _background.release()
 
-        crew.submit(run)
+        reading.submit(run)
         return HookResult(success=True, outcome="success", output=goes_on)
+
+    def _asked(self, step: Recall) -> Future[list[Match]]:
+        return searching.submit(self._search, step, queued=False)
 
     def _search(self, step: Recall) -> list[Match]:
         if self._store is None or self._namespace is None:
@@ -207,7 +228,7 @@ class Fetch:
         try:
             matches = search.result(self._recall_timeout if timeout is None else timeout)
             memories = _memories(matches, step.delivered, self._top_k)
-        except (TimeoutError, FutureTimeout):
+        except (TimeoutError, FutureTimeout, Busy):
             search.cancel()
             outcome = "timeout"
         except Exception as failure:  # noqa: BLE001  (recall never fails a call)
@@ -247,7 +268,7 @@ def _reported(hook: Hook, result: HookResult, trace: Any) -> HookResult:
         output_chars=result.output_chars,
         error=result.error,
     )
-    if result.outcome in ("non_blocking_error", "timeout"):
+    if result.outcome in ("non_blocking_error", "timeout") and not is_blocking(result):
         why = _failure(result)
         _log.warning(
             "firsthand: hook %s %s; the prompt goes on without it (see: firsthand hooks test)", hook.label, why

@@ -116,7 +116,9 @@ class WatchedResponse(wrapt.ObjectProxy[Any]):
 
     def close(self) -> Any:
         """As the SDK's; settles as ended early unless the body was read."""
-        return self._self_then(self.__wrapped__.close(), self._self_left)
+        # A body that was read to its end past us, through `http_response`, has closed the response itself.
+        ended = bool(getattr(self.__wrapped__.http_response, "is_closed", False))
+        return self._self_then(self.__wrapped__.close(), lambda result: self._self_left(result, ended=ended))
 
     def __del__(self) -> None:
         try:
@@ -149,10 +151,11 @@ class WatchedResponse(wrapt.ObjectProxy[Any]):
         self._self_account.settle(None if body is None else _read(self._self_endpoint, body))
         return result
 
-    def _self_left(self, result: Any) -> Any:
+    def _self_left(self, result: Any, *, ended: bool) -> Any:
         if not self._self_account.is_settled:
             body = bytes(self._self_seen) or _body(self.__wrapped__)
-            settle_early(self._self_account, _read(self._self_endpoint, body) if body else None)
+            reply = _read(self._self_endpoint, body) if body else None
+            self._self_account.settle(reply, ended_early=not ended and not is_whole(reply))
         return result
 
     def _self_tee(self, chunks: Any, ending: bytes) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import uuid
@@ -9,7 +10,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import HookBlocked
+from .errors import HookBlocked, TranscriptError
 from .forked import renew_in_child
 from .ledger import CatchUp, Entry, Flight, Ledger, Thread, Wait, thread_of
 from .parts import Identity, Message, Part, Reply, Request
@@ -148,7 +149,9 @@ class Session:
         except HookBlocked as refusal:
             blocked = refusal
             if self._scribe is not None:
-                self._scribe.blocked(refusal, turn.scene, ids)
+                with contextlib.suppress(TranscriptError):
+                    # The scribe has it in `error`; the refusal is what the caller has to hear.
+                    self._scribe.blocked(refusal, turn.scene, ids)
             raise
         finally:
             if entry is None:

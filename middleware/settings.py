@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from .errors import SettingsError
+from .parts import clean
 
 __all__ = ["CAPTURE_VARIABLE", "Settings"]
 
@@ -110,6 +111,8 @@ def _toml(path: Path) -> dict[str, object]:
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise SettingsError(f"settings file {path} cannot be read: {why}; check what it is and who may") from None
+    except RecursionError:
+        raise SettingsError(f"settings file {path} cannot be read: it is nested too deeply; correct it") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}; correct that line") from None
 
@@ -146,7 +149,7 @@ def _value(name: str, value: object, source: str) -> Any:
     read, wants = _READERS[name]
     try:
         return read(value)
-    except (TypeError, ValueError, re.error):
+    except (TypeError, ValueError, RecursionError, OverflowError, re.error):
         raise SettingsError(f"setting {name} from {source} is {_shown(value)}; it must be {wants}") from None
 
 
@@ -167,7 +170,10 @@ def _flag(value: object) -> bool:
 def _text(value: object) -> str | None:
     if not isinstance(value, (str, os.PathLike)):
         raise TypeError
-    return os.fspath(value) or None
+    text = os.fspath(value)
+    if not isinstance(text, str) or clean(text) != text:
+        raise ValueError
+    return text or None
 
 
 def _number(value: object) -> float:

@@ -7,12 +7,14 @@ A value, the end of a stream, an early close, garbage collection, a cancel, an e
 from __future__ import annotations
 
 import atexit
-import os
+import logging
 import queue
 import threading
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from .errors import TranscriptError
+from .forked import renew_in_child
 from .injection import Block
 from .parts import Reply, Request
 from .provenance import Origin
@@ -20,6 +22,8 @@ from .telemetry import TurnTrace
 from .turn import Outcome, outcome
 
 __all__ = ["Account", "Settled", "drain_dropped", "settle_dropped", "watch_for_dropped"]
+
+_log = logging.getLogger("firsthand")
 
 Settled: TypeAlias = Callable[[Reply | None, BaseException | None, Outcome], None]
 """Told how a turn ended: the session, which keeps ledger and transcript."""
@@ -61,6 +65,11 @@ class Account:
         try:
             if self.settled is not None:
                 self.settled(reply, error, how)
+        except TranscriptError as refusal:
+            # The caller's own exception is what the caller gets.
+            if error is None:
+                raise
+            _log.warning("firsthand: %s", refusal)
         finally:
             self.trace.settle(
                 outcome=how,
@@ -83,11 +92,12 @@ class _Dropped:
     """
 
     def __init__(self) -> None:
-        self._reset()
-        os.register_at_fork(after_in_child=self._reset)
+        self.renew()
+        renew_in_child(self)
         atexit.register(self.drain, 2.0)
 
-    def _reset(self) -> None:
+    def renew(self) -> None:
+        """Start with no thread; see `forked`."""
         self._jobs: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._started = False
 
@@ -97,7 +107,11 @@ class _Dropped:
     def watch(self) -> None:
         if not self._started:
             self._started = True
-            threading.Thread(target=self._work, args=(self._jobs,), name="firsthand-dropped", daemon=True).start()
+            try:
+                threading.Thread(target=self._work, args=(self._jobs,), name="firsthand-dropped", daemon=True).start()
+            except RuntimeError:
+                # No thread to be had: the next stream tries again, and settles what waits.
+                self._started = False
 
     def drain(self, timeout: float) -> None:
         if self._started:
@@ -109,7 +123,10 @@ class _Dropped:
     def _work(jobs: queue.SimpleQueue[Callable[[], object]]) -> None:
         while True:
             job = jobs.get()
-            job()
+            try:
+                job()
+            except Exception as error:  # noqa: BLE001  (nobody waits for it, and the next one has to be settled)
+                _log.warning("firsthand: a dropped stream could not be settled: %s", type(error).__name__)
             del job
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from middleware.errors import HookBlocked
 from middleware.injection import Memory
+from middleware.parts import Reply
 from middleware.provenance import Origin, Submission
 from middleware.session import Session
 from middleware.turn import HookOutcome
@@ -344,3 +345,48 @@ def _fires():
     from middleware.session import Pipeline
 
     return Pipeline(fires=True)
+
+
+def test_a_prefill_and_its_reply_are_known_together_and_apart(talk):
+    for history in ((user("q"), assistant("{a}")), (user("q"), assistant("{"), assistant("a}"))):
+        talk.sessions = Talk().sessions
+        first = talk.ask(user("q"), assistant("{"), reply="a}")
+        assert talk.ask(*history, user("more")).blocks[0] == first.blocks[0]
+
+
+def test_any_choice_of_a_reply_goes_on_in_the_anonymous_session(talk):
+    sent = talk.send(user("q"))
+    sent.session.settled(sent.admitted, Reply(messages=(assistant("a"), assistant("b"))), "sent")
+    talk.sessions.heard(sent.session)
+    assert talk.ask(user("q"), assistant("b"), user("more")).blocks == {0: "ctx-1", 2: "ctx-2"}
+
+
+def test_an_empty_reply_was_delivered(talk):
+    session = named(talk)
+    talk.ask(user("q"), session=session, reply=assistant(""))
+    assert talk.ask(user("q"), assistant(""), user("more"), session=session).blocks == {0: "ctx-1", 2: "ctx-2"}
+    again = talk.ask(user("q"), session=session)
+    assert again.origin is Origin.USER_QUERY
+
+
+def test_parallel_replies_in_one_anonymous_conversation_leave_nothing_stale(talk):
+    talk.sessions._kept = 4
+    first = talk.ask(user("start"), reply="ok")
+    parallel = [talk.send(user("start"), assistant("ok"), user(f"q{n}")) for n in range(3)]
+    for n, sent in enumerate(reversed(parallel)):
+        sent.answer(f"reply {n}")
+    assert {sent.session for sent in parallel} == {first.session}
+    for n in range(6):
+        talk.ask(user(f"other {n}"), reply="ok")
+    listed = {id for ids in talk.sessions._by_reply.values() for id in ids}
+    assert listed <= set(talk.sessions._anonymous)
+
+
+def test_a_named_session_that_is_still_held_outlives_the_bound(talk):
+    talk.sessions._kept = 2
+    held = talk.sessions.named("a", "alice")
+    for name in "bcd":
+        talk.sessions.named(name, None)
+    assert talk.sessions.named("a", None) is held
+    with pytest.raises(ValueError, match="'alice'"):
+        talk.sessions.named("a", "bob")

@@ -81,7 +81,7 @@ def test_by_keyword_and_by_position_and_with_the_same_signature(room):
     assert inspect.signature(wrapped) == inspect.signature(ask) and wrapped.__doc__ == "Ask."
     before = copy.deepcopy(HI)
     assert wrapped("m", HI) == wrapped(model="m", messages=HI) == completion(prompt_tokens=5, completion_tokens=2)
-    assert HI == before
+    assert before == HI
     assert [each[0]["content"][1]["text"] for each in room.given] == [context(1), context(2)]
     span = room.captured.spans_named("chat")[0]
     found = dict(span.attributes)
@@ -110,8 +110,6 @@ def test_it_is_a_decorator_of_functions_and_methods(room):
         def ask(self, msgs=None, *, messages, model="m"):
             room.given.append(messages)
             return self, completion()
-
-        other = functools.partialmethod(ask, None)
 
     gateway = Gateway()
     assert gateway.ask(messages=HI) == (gateway, completion())
@@ -166,11 +164,12 @@ def test_any_other_answer_settles_without_a_reply(room, answer):
 def test_ollamas_tool_calls_are_read(room):
     call = {"function": {"name": "look", "arguments": {"at": 1}}}
     answer = {"message": {"role": "assistant", "content": "", "tool_calls": [call, call]}, "done_reason": "stop"}
-    room.app.wrap_call(lambda messages: answer)(HI)
-    room.app.wrap_call(lambda messages: iter([answer, answer]))(HI).__next__()
-    (path, *_) = sorted(room.folder.iterdir(), key=lambda path: path.stat().st_mtime)
-    (one, two) = json.loads(path.read_text().splitlines()[-1])["message"]["parts"]
-    assert one == two == {"functionCall": {"id": "", "name": "look", "args": {"at": 1}}}
+    room.app.wrap_call(lambda messages: answer, session=room.app.open("value"))(HI)
+    list(room.app.wrap_call(lambda messages: iter([answer, answer]), session=room.app.open("stream"))(HI))
+    for name, count in (("value", 2), ("stream", 4)):
+        last = json.loads((room.folder / f"{name}.jsonl").read_text().splitlines()[-1])
+        said = {"functionCall": {"id": "", "name": "look", "args": {"at": 1}}}
+        assert last["message"]["parts"] == [said] * count
 
 
 def test_an_error_is_the_callers(room):
@@ -301,10 +300,9 @@ def test_an_async_function_is_awaited_and_its_callable_object_too(room):
     assert room.texts() == ["hi", context(1)] and room.settled() == SENT
 
 
-def test_string_content_only(tmp_path):
+def test_string_content_stays_a_string_with_inline():
     given = []
     app = Middleware.from_settings(hooks=[counting_hook()], placement="inline")
-    app.wrap_call(given.append, messages="object")(HI) if False else None
     app.wrap_call(lambda messages: given.append(messages))(HI)
     assert given == [[{"role": "user", "content": f"hi\n\n{context(1)}"}]]
 

@@ -1,6 +1,6 @@
 """Hooks: what may add context to a turn or refuse it, before anything is sent."""
 
-from .aggregate import aggregate, blocks, chain, context_of
+from .aggregate import aggregate, blocks, chain, context_of, is_blocking
 from .base import CallHooks, Hook, HookResult
 from .command import CommandHook
 from .entries import FIRED
@@ -24,5 +24,6 @@ __all__ = [
     "blocks",
     "chain",
     "context_of",
+    "is_blocking",
     "load_hooks",
 ]

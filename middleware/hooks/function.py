@@ -138,7 +138,12 @@ class FunctionHook:
     async def _awaited(self, fn: Callable[[dict[str, object]], Any], payload: dict[str, object]) -> HookResult:
         try:
             return self._read(await fn(payload))
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # noqa: BLE001 - a task lets the last two end the loop
+        except BaseException as error:
+            # A cancel is the driver's own; whatever else a function raises is a failed hook.
+            import asyncio
+
+            if isinstance(error, asyncio.CancelledError):
+                raise
             return _raised(error)
 
     def _read(self, value: object) -> HookResult:
@@ -183,4 +188,8 @@ def _failed(error: str) -> HookResult:
 
 
 def _raised(error: BaseException) -> HookResult:
-    return _failed(f"function hook raised {type(error).__name__}: {clean(str(error))}")
+    try:
+        said = clean(str(error))
+    except Exception:  # noqa: BLE001 - an exception may fail to say what it is
+        said = "it cannot be shown"
+    return _failed(f"function hook raised {type(error).__name__}: {said}")

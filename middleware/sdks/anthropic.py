@@ -20,6 +20,8 @@ from .base import (
     current_of,
     destination,
     get,
+    is_content,
+    mapping_of,
     message_of,
     posting_sibling,
     role_of,
@@ -266,6 +268,8 @@ def _options(body: Mapping[str, Any]) -> dict[str, object]:
 def _with_parts(message: Message, block: Block, how: Placement) -> dict[str, Any]:
     raw: Any = message.raw
     content = get(raw, "content")
+    if not is_content(content):
+        return raw  # type: ignore[no-any-return]
     if isinstance(content, str):
         if how.placement == "inline":
             merged: object = "\n\n".join([content, *block.texts] if content else block.texts)
@@ -273,7 +277,7 @@ def _with_parts(message: Message, block: Block, how: Placement) -> dict[str, Any
             merged = [*([{"type": "text", "text": content}] if content else []), *_text_blocks(block)]
     else:
         merged = [*unechoed(message, content), *_text_blocks(block)]
-    return {**(raw if isinstance(raw, Mapping) else dict(raw)), "content": merged}
+    return {**mapping_of(raw), "content": merged}
 
 
 def _instructed(system: object, block: Block, how: Placement) -> object:

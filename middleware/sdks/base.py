@@ -25,7 +25,9 @@ __all__ = [
     "current_of",
     "destination",
     "get",
+    "is_content",
     "listed",
+    "mapping_of",
     "materialised",
     "message_of",
     "observed",
@@ -118,9 +120,25 @@ def posting_sibling(adapter: Adapter, client: Any, seam: Seam) -> Any:
     base: Any = own.__mro__[1] if "_firsthand_observed" in own.__dict__ else own
     made: Any = observed(base, adapter.is_async(client), adapter.quieted)
     sibling = made.__new__(made)
-    sibling.__dict__.update(base.copy(client, **adapter.sibling_options(client)).__dict__)
+    sibling.__dict__.update(_copied(base, client, adapter.sibling_options(client)))
     sibling.__dict__["_firsthand_seam"] = seam
     return sibling
+
+
+def _copied(base: Any, client: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of a copy of the client, its own resources left out."""
+    try:
+        copy: dict[str, Any] = base.copy(client, **options).__dict__
+    except TypeError:
+        # A subclass whose __init__ takes other arguments cannot be copied the SDK's way.
+        copy = {name: value for name, value in client.__dict__.items() if getattr(value, "_client", None) is not client}
+        own = options.get("open_telemetry")
+        if own is not None and hasattr(client, "_set_open_telemetry"):
+            twin = base.__new__(base)
+            twin.__dict__.update(copy)
+            twin._set_open_telemetry(own)
+            copy = twin.__dict__
+    return copy
 
 
 @functools.cache
@@ -226,6 +244,20 @@ def get(value: object, name: str) -> Any:
         return getattr(value, name)
     except AttributeError:
         return value.get(name) if isinstance(value, Mapping) else None
+
+
+def is_content(value: object) -> bool:
+    """True for what a message's content may be; anything else is for the server to refuse."""
+    return value is None or isinstance(value, (str, list, tuple))
+
+
+def mapping_of(raw: Any) -> Mapping[str, Any]:
+    """A wire message as a mapping; of an SDK's or the caller's model object what was set on it."""
+    if isinstance(raw, Mapping):
+        return raw
+    dump = getattr(raw, "model_dump", None)
+    found: Mapping[str, Any] = dump(exclude_unset=True, mode="json") if dump is not None else dict(raw)
+    return found
 
 
 def role_of(raw: object) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 from urllib.parse import quote
 
+from ..forked import renew_in_child
 from .syncing import GroupSync
 from .writer import Durability, TranscriptWriter
 
@@ -46,11 +47,16 @@ class TranscriptFolder:
             project = re.sub(r"[^a-zA-Z0-9]", "-", str(Path.cwd() if cwd is None else cwd))
             self._place = self.folder / project / "chats"
         self._max_open = max_open
-        self._lock = threading.RLock()
         self._writers: weakref.WeakValueDictionary[str, TranscriptWriter] = weakref.WeakValueDictionary()
         self._open: OrderedDict[int, TranscriptWriter] = OrderedDict()
         self._sync = GroupSync()
         self._finalizer = weakref.finalize(self, _close_all, self._open, self._sync)
+        self.renew()
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        """Start with nobody inside; see `forked`."""
+        self._lock = threading.RLock()
 
     def path(self, session_id: str) -> Path:
         """The file of a session: its id percent-encoded, so that no id leaves the folder.

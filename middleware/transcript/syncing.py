@@ -8,6 +8,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from ..forked import renew_in_child
+
 __all__ = ["GroupSync"]
 
 _WINDOW = 0.05
@@ -22,6 +24,11 @@ class GroupSync:
 
     def __init__(self) -> None:
         self._asked: deque[Callable[[], None]] = deque()
+        self.renew()
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        """Start with no thread; see `forked`."""
         self._wake = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -56,8 +63,13 @@ class GroupSync:
                 self._wake = threading.Event()
                 self._wake.set()
             self._closing = False
-            self._thread = threading.Thread(target=self._loop, name="firsthand-transcript-sync", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._loop, name="firsthand-transcript-sync", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                # No thread to be had: the next record asks again, and `close` flushes what is left.
+                return
+            self._thread = thread
 
     def _loop(self) -> None:
         while not self._closing:

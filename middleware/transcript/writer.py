@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from ..forked import renew_in_child
 from ..records import Record
 from .files import last_newline, last_uuid, lock_briefly, open_file
 from .flaws import joins_chain
@@ -45,7 +46,6 @@ class TranscriptWriter:
         on_open: Callable[[TranscriptWriter], None] | None = None,
     ) -> None:
         self.path = path
-        self.lock = threading.RLock()
         self._durability = durability
         self._sync = sync or GroupSync()
         self._on_open = on_open
@@ -59,9 +59,15 @@ class TranscriptWriter:
         self._tail_end = 0
         self._whole = True
         self._own: set[str] = set()
-        self._holds = 0
         self._dirty = False
         self._sync_error: OSError | None = None
+        self.renew()
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        """Start with nobody inside; see `forked`. A descriptor that came through a fork is let go at the next use."""
+        self.lock = threading.RLock()
+        self._holds = 0
 
     @property
     def tail(self) -> str | None:

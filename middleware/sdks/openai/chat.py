@@ -12,7 +12,7 @@ from typing import Any, Final
 from ...injection import Block
 from ...parts import Message, Part, Reply, Request, Usage
 from ...turn import SYSTEM
-from ..base import Placement, current_of, get, message_of, role_of, unechoed
+from ..base import Placement, current_of, get, is_content, mapping_of, message_of, role_of, unechoed
 
 __all__ = ["Chat"]
 
@@ -151,7 +151,7 @@ class _Choice:
     def add(self, choice: object) -> bool:
         delta = get(choice, "delta")
         self.finish_reason = get(choice, "finish_reason") or self.finish_reason
-        text = get(delta, "content")
+        text = get(delta, "content") or get(delta, "refusal")
         thought = _unlisted(delta, "reasoning_content")
         calls = get(delta, "tool_calls")
         if text:
@@ -189,6 +189,15 @@ def _message(raw: object, names: dict[str, str], *, after_tool: bool = False) ->
     if isinstance(thought, str) and thought:
         parts.append(Part(kind="reasoning", text=thought))
     parts += _parts(content)
+    refusal, audio, legacy = get(raw, "refusal"), get(raw, "audio"), get(raw, "function_call")
+    if isinstance(refusal, str) and refusal:
+        parts.append(Part(kind="text", text=refusal))
+    if get(audio, "id") is not None:
+        # The application sends the id back, without the sound.
+        parts.append(Part(kind="other", raw={"audio": str(get(audio, "id"))}))
+    if get(legacy, "name") is not None:
+        name = str(get(legacy, "name"))
+        parts.append(Part(kind="tool_call", id=name, name=name, text=str(get(legacy, "arguments") or ""), raw=legacy))
     for call in get(raw, "tool_calls") or ():
         function = get(call, "function") or get(call, "custom")
         call_id, name = str(get(call, "id") or ""), str(get(function, "name") or "")
@@ -258,6 +267,8 @@ def _options(body: Mapping[str, Any]) -> dict[str, object]:
 def _with_parts(message: Message, block: Block, how: Placement) -> dict[str, Any]:
     raw: Any = message.raw
     content = get(raw, "content")
+    if not is_content(content):
+        return raw  # type: ignore[no-any-return]
     if how.placement == "inline":
         text = content if isinstance(content, str) else "".join(part.text for part in _parts(content))
         merged: object = "\n\n".join([text, *block.texts]) if text else "\n\n".join(block.texts)
@@ -267,7 +278,7 @@ def _with_parts(message: Message, block: Block, how: Placement) -> dict[str, Any
         merged = [*([{"type": "text", "text": content}] if content else []), *_text_parts(block)]
     else:
         merged = [*unechoed(message, content), *_text_parts(block)]
-    return {**(raw if isinstance(raw, Mapping) else dict(raw)), "content": merged}
+    return {**mapping_of(raw), "content": merged}
 
 
 def _text_parts(block: Block) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from ...injection import Block
 from ...parts import Message, Part, Reply, Request, Usage
 from ...turn import SYSTEM
-from ..base import Placement, current_of, get, message_of, unechoed
+from ..base import Placement, current_of, get, is_content, mapping_of, message_of, unechoed
 
 __all__ = ["Responses"]
 
@@ -223,13 +223,15 @@ def _written(request: Request, blocks: Mapping[int, Block], how: Placement) -> o
 def _with_parts(item: Any, field: str, message: Message, block: Block, how: Placement) -> dict[str, Any]:
     content = get(item, field)
     merged: object
+    if not is_content(content):
+        return item  # type: ignore[no-any-return]
     if isinstance(content, str) and how.placement == "inline":
         merged = "\n\n".join([content, *block.texts] if content else block.texts)
     elif isinstance(content, str):
         merged = [*([{"type": "input_text", "text": content}] if content else []), *_text_parts(block)]
     else:
         merged = [*unechoed(message, content), *_text_parts(block)]
-    return {**(item if isinstance(item, Mapping) else dict(item)), field: merged}
+    return {**mapping_of(item), field: merged}
 
 
 def _text_parts(block: Block) -> list[dict[str, Any]]:
