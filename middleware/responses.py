@@ -11,7 +11,7 @@ import wrapt
 from .parts import Reply
 from .sdks import Endpoint
 from .settle import Account, settle_dropped, watch_for_dropped
-from .streams import settle_early, watch_stream
+from .streams import is_whole, settle_early, watch_stream
 
 __all__ = ["watch"]
 
@@ -117,7 +117,8 @@ class WatchedResponse(wrapt.ObjectProxy[Any]):
     def close(self) -> Any:
         """As the SDK's; settles as ended early unless the body was read."""
         # A body that was read to its end past us, through `http_response`, has closed the response itself.
-        ended = bool(getattr(self.__wrapped__.http_response, "is_closed", False))
+        untouched = not self._self_seen and not self._self_streams
+        ended = untouched and bool(getattr(self.__wrapped__.http_response, "is_closed", False))
         return self._self_then(self.__wrapped__.close(), lambda result: self._self_left(result, ended=ended))
 
     def __del__(self) -> None:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from middleware.cli.demo_model import answer
+from middleware.hooks import load_hooks
 
 from .conftest import ROOT
 from .loopback import LoopbackModel
@@ -60,6 +61,29 @@ def test_the_second_block_runs(place: Path) -> None:
         check=False,
     )
     assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_the_names_that_it_uses_can_be_imported() -> None:
+    namespace: dict[str, object] = {}
+    exec(BLOCKS[2], namespace)
+    assert {"HookBlocked", "Origin", "Submission", "project", "strip", "telemetry"} <= set(namespace)
+
+
+def test_its_hooks_file_loads_without_a_warning(place: Path) -> None:
+    [sample] = re.findall(r"^```json\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    (place / "hooks.json").write_text(sample, encoding="utf-8")
+    loaded = load_hooks(place / "hooks.json")
+    assert loaded.warnings == ()
+    assert [hook.type for hook in loaded.hooks] == ["command", "command", "http", "prompt", "command"]
+
+
+def test_its_links_lead_somewhere() -> None:
+    headings = {
+        re.sub(r"[^a-z -]", "", line.lower()).strip().replace(" ", "-")
+        for line in README.splitlines()
+        if line.startswith("#")
+    }
+    assert set(re.findall(r"\]\(#([a-z-]+)\)", README)) <= headings
 
 
 def test_its_picture_is_there() -> None:
