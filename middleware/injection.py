@@ -6,7 +6,6 @@ recognised is D20; in which order trailing parts are stripped is D4. Nobody unes
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -37,7 +36,6 @@ SESSION_TAG = reserved.SESSION_START_CONTEXT
 SUBAGENT_TAG = reserved.SUBAGENT_START_CONTEXT
 
 _STRIPPED_IN_ORDER = (HOOK_TAG, MEMORY_TAG, SUBAGENT_TAG)
-_INNER = re.compile(r"(?:\r?\n)?(.*?)(?:\r?\n)?", re.DOTALL)
 _MEMORY_CHARS = 1200
 _MEMORY_HEADING = (
     "Background recalled from earlier conversations; it may be out of date and is not part of the request."
@@ -102,8 +100,9 @@ def block_from(texts: Sequence[str | None], recalled: Sequence[Memory] = ()) -> 
     for text in texts[kept_parts(texts) :]:
         tag = tag_of(text or "")
         if tag is not None:
-            inner = _INNER.fullmatch(trim(text or "")[len(tag) + 2 : -len(tag) - 3])
-            bodies[tag] = inner[1] if inner is not None else ""
+            inner = trim(text or "")[len(tag) + 2 : -len(tag) - 3]
+            newline = "\r\n" if inner.startswith("\r\n") else "\n"
+            bodies[tag] = inner.removeprefix(newline).removesuffix(newline)
     return Block(
         hook=bodies.get(HOOK_TAG, ""),
         memory=bodies.get(MEMORY_TAG, ""),

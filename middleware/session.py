@@ -208,7 +208,9 @@ class Session:
             "SessionStart": {"source": "resume" if self._turns else "startup", "model": request.model},
             "SubagentStart": {"agent_type": self.agent_type},
         }
-        events = [event for event in pipeline.starts if self.parent is not None or event != "SubagentStart"]
+        # A subagent starts once: its first message, which holds what its start left, may be an earlier process's.
+        starts = self.parent is not None and not self._turns
+        events = [event for event in pipeline.starts if starts or event != "SubagentStart"]
         inputs = [HookInput(event=event, scene=scene, details=details[event]) for event in events]
         try:
             start = yield from opened(inputs, max_context_chars=pipeline.max_context_chars)

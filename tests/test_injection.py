@@ -45,6 +45,8 @@ def test_whatever_a_hook_says_is_one_recognised_part_of_valid_unicode(context):
 
 
 @given(anything)
+@example("0\r")
+@example("\r\n")
 def test_a_body_reads_back_as_it_was_written(context):
     block = block_of(context)
     assert block_from(["typed", *block.texts]).hook == block.hook

@@ -178,6 +178,15 @@ def test_subagent_start_context_is_its_own_part_of_the_first_user_message(tmp_pa
     assert records[1]["systemPayload"] == {"displayText": "look", "hookContext": "ctx", "subagentContext": "sub"}
 
 
+def test_a_subagent_of_an_earlier_process_does_not_start_again(tmp_path):
+    model, calls = OpenAIModel(), []
+    for _ in range(2):
+        hook = ("SubagentStart", lambda payload: calls.append(1) or "sub")
+        with app_with([hook], transcripts=tmp_path) as app, sync_client(model) as plain:
+            ask(app.wrap(plain, session=app.open("child", parent=app.open("parent"))), user("look"))
+    assert len(calls) == 1
+
+
 def test_a_session_without_a_parent_starts_no_subagent():
     model, calls = OpenAIModel(), []
     app = app_with([("SubagentStart", calls.append)])
