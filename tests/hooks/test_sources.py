@@ -17,7 +17,8 @@ from middleware.hooks.sources import Survey, config_folder, discover, survey, tr
 from middleware.hooks.trust import trust
 from middleware.turn import HookInput, Scene
 
-GOLDEN = Path("/work/shared/golden")
+GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "settings.json"
+SETTINGS = json.loads(GOLDEN.read_text(encoding="utf-8"))
 
 
 class Place:
@@ -265,16 +266,15 @@ def test_a_pipe_or_a_folder_of_that_name_holds_nobody(place: Place) -> None:
     assert [warning.endswith("; its hooks are skipped") for warning in place.survey().hooks.warnings] == [True, True]
 
 
-@pytest.mark.skipif(not GOLDEN.is_dir(), reason="the recorded runs are not here")
-def test_every_settings_file_of_the_reference_loads_as_it_is(place: Place) -> None:
-    files = sorted(GOLDEN.rglob("settings.json"))
-    assert len(files) == 18
-    for file in files:
-        place.text("user qwen", file.read_text())
-        found = place.survey()
-        assert [entry.state for entry in found.entries] == ["runs"] * len(found.entries)
-        assert found.hooks.warnings == load_hooks(file).warnings == ()
-        assert found.hooks.hooks == load_hooks(file).hooks
+@pytest.mark.parametrize("text", SETTINGS.values(), ids=SETTINGS)
+def test_a_settings_file_of_the_reference_loads_as_it_is(place: Place, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "as-it-is.json"
+    file.write_text(text)
+    place.text("user qwen", text)
+    found = place.survey()
+    assert [entry.state for entry in found.entries] == ["runs"] * len(found.entries)
+    assert found.hooks.warnings == load_hooks(file).warnings == ()
+    assert found.hooks.hooks == load_hooks(file).hooks
 
 
 def test_comments_in_settings_are_read_over(place: Place) -> None:

@@ -22,7 +22,7 @@ SECRETS = [
     "postgresql://alice:hunter22@db/m",
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefgh",
     "AKCp5bueTFpfypEqQbGJPp7eHFi28fBivfWczrjbPb9erDff9LbXZbj6UsRExVXA8asWGc9fM",
-    "//registry.npmjs.org/:_authToken=npm_abcdefgh",
+    "//registry.example/:_authToken=npm_abcdefgh",
     "123456789:" + "a1B2c" * 7,
     "0123456789abcdef0123456789abcdef-us12",
     "cloudant_password='abcdefghijklmnopqrstuvwx'",
