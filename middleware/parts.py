@@ -7,8 +7,9 @@ handing it the text with the injected part does not type-check.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal, NewType, TypeAlias
+
+import msgspec
 
 __all__ = [
     "Identity",
@@ -50,8 +51,7 @@ _DEEPEST = 64
 _IGNORED_FIELDS = frozenset({"cache_control"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class Part(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of a message.
 
     `text` is the words of a text or reasoning part and the arguments or output of a tool part; `id` and `name`
@@ -65,8 +65,7 @@ class Part:
     raw: object = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class Message(msgspec.Struct, frozen=True, kw_only=True):
     """One message as the caller wrote it.
 
     `parts` leaves out trailing tagged parts (an echo of ours), which are in `echoed`; `injection` marks a
@@ -110,8 +109,7 @@ class Message:
         return (self.role, abridged(clean(self.text)), tuple(tools), tuple(others))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens of one call; None where the provider did not say, never 0 in its place."""
 
     input_tokens: int | None = None
@@ -121,8 +119,7 @@ class Usage:
     reasoning_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """What came back: one message a choice, and what the provider said about it.
 
     `before` is what the model said, and was told, on the way there inside of the same call: tool calls and their
@@ -133,12 +130,11 @@ class Reply:
     id: str | None = None
     model: str | None = None
     finish_reasons: tuple[str, ...] = ()
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = msgspec.field(default_factory=Usage)
     before: tuple[Message, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One model call.
 
     `current` is the index of the message that this call is about (ledger rule 3): the last user message, or
@@ -155,7 +151,7 @@ class Request:
     stream: bool = False
     system: str = ""
     thread: str | None = None
-    options: Mapping[str, object] = field(default_factory=dict)
+    options: Mapping[str, object] = msgspec.field(default_factory=dict)
 
     def pre_injection_text(self) -> PreInjectionText:
         """The current message's text parts, joined without a separator; "" for tool results (spec 1.2)."""

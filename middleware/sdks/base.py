@@ -240,6 +240,8 @@ def get(value: object, name: str) -> Any:
     # `isinstance` against an ABC costs more than the rest of this together, and chunks are many.
     if type(value) is dict:
         return value.get(name)
+    if value is None:
+        return None
     try:
         return getattr(value, name)
     except AttributeError:
@@ -304,11 +306,13 @@ def message_of(role: str, parts: Iterable[Part], *, raw: object, after_tool: boo
     injection of ours that the application echoes (D21).
     """
     read = tuple(parts)
+    if role not in ("user", "tool"):
+        return Message(role=cast(Any, role), parts=read, raw=raw)
     texts = [part.text if part.kind == "text" else None for part in read]
     injection = (
         after_tool and role == "user" and bool(texts) and all(text is not None and tag_of(text) for text in texts)
     )
-    kept = kept_parts(texts) if role in ("user", "tool") and not injection else len(read)
+    kept = kept_parts(texts) if not injection else len(read)
     return Message(role=cast(Any, role), parts=read[:kept], echoed=read[kept:], injection=injection, raw=raw)
 
 

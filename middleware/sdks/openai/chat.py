@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ...injection import Block
-from ...parts import Message, Part, Reply, Request, Usage
+from ...parts import Message, Part, Reply, Request, Role, Usage
 from ...turn import SYSTEM
 from ..base import Placement, current_of, get, is_content, mapping_of, message_of, role_of, unechoed
 
@@ -18,6 +18,12 @@ __all__ = ["Chat"]
 
 _REASONING: Final = re.compile(r"o\d|gpt-5")
 _ROLES: Final = {"developer": "system", "function": "tool"}
+_PLAIN: Final[Mapping[str, Role]] = {
+    "user": "user",
+    "assistant": "assistant",
+    "system": "system",
+    "developer": "system",
+}
 _OPTIONS: Final = {
     "max_tokens": "max_tokens",
     "max_completion_tokens": "max_tokens",
@@ -178,6 +184,10 @@ class _Choice:
 
 def _message(raw: object, names: dict[str, str], *, after_tool: bool = False) -> Message:
     role, content = role_of(raw), get(raw, "content")
+    if type(content) is str and type(raw) is dict and len(raw) == 2 and role in _PLAIN and not after_tool:
+        # Most messages are a role and a text; the only part of a message is the user's, whatever it says (D21).
+        said = (Part(kind="text", text=content),) if content else ()
+        return Message(role=_PLAIN[role], parts=said, raw=raw)
     if role == "tool":
         call_id = str(get(raw, "tool_call_id") or "")
         return _tool(call_id, names.get(call_id, ""), raw)
@@ -185,7 +195,7 @@ def _message(raw: object, names: dict[str, str], *, after_tool: bool = False) ->
         name = str(get(raw, "name") or "")
         return _tool(name, name, raw)
     parts: list[Part] = []
-    thought = get(raw, "reasoning_content")
+    thought = _unlisted(raw, "reasoning_content")
     if isinstance(thought, str) and thought:
         parts.append(Part(kind="reasoning", text=thought))
     parts += _parts(content)
@@ -209,8 +219,10 @@ def _message(raw: object, names: dict[str, str], *, after_tool: bool = False) ->
 
 def _unlisted(value: object, name: str) -> Any:
     """A field that the SDK's model does not list: asking the model for it would raise, slowly, for every chunk."""
-    extra = value if type(value) is dict else getattr(value, "model_extra", None)
-    return extra.get(name) if extra else None
+    extra = getattr(value, "model_extra", None) if type(value) is not dict else None
+    if extra is None:
+        return get(value, name)
+    return extra.get(name, vars(value).get(name))
 
 
 def _parts(content: object) -> list[Part]:
