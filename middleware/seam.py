@@ -19,7 +19,7 @@ from .hooks import Answer, Ask, HookSet, Question
 from .ledger import thread_of
 from .parts import Reply
 from .provenance import Origin, Submission
-from .sdks import Adapter, Endpoint, Placement, materialised
+from .sdks import Adapter, AsksUsage, Endpoint, Placement, materialised
 from .session import Admitted, Pipeline, Session
 from .sessions import Sessions
 from .settings import Settings
@@ -154,11 +154,15 @@ class _Call:
 
     def start(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Start the span of the call; return the arguments to send."""
-        adapter = self._seam.adapter
+        adapter, endpoint = self._seam.adapter, self._endpoint
+        if self._is_turn and self._seam.wiring.settings.request_usage and isinstance(endpoint, AsksUsage):
+            asking = endpoint.asking_usage(self._body)
+            if asking is not self._body:
+                self._body, self.account.unasked = asking, endpoint.is_usage_alone
         provider, host, port = adapter.destination(self._client)
         self.account.trace.start_call(
             self._request,
-            operation=self._endpoint.operation,
+            operation=endpoint.operation,
             provider=provider,
             server_address=host,
             server_port=port,

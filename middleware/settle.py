@@ -33,10 +33,10 @@ class Account:
     """Everything that is written once about one model call.
 
     `origin` is None for a call that is no turn. It, `block`, `blocks` and `submitted_prompt` are filled in when
-    the turn is admitted.
+    the turn is admitted. `unasked` tells the chunks of a stream that are there because we asked for them.
     """
 
-    __slots__ = ("_open", "block", "blocks", "origin", "request", "settled", "submitted_prompt", "trace")
+    __slots__ = ("_open", "block", "blocks", "origin", "request", "settled", "submitted_prompt", "trace", "unasked")
 
     def __init__(self, *, trace: TurnTrace, request: Request, origin: Origin | None) -> None:
         self.trace = trace
@@ -46,6 +46,7 @@ class Account:
         self.blocks: Mapping[int, Block] = {}
         self.submitted_prompt: str | None = None
         self.settled: Settled | None = None
+        self.unasked: Callable[[object], bool] | None = None
         self._open = [None]
 
     @property

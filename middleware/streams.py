@@ -50,15 +50,18 @@ class _Watched(wrapt.ObjectProxy[Any]):
         self._self_collector = collector
         self._self_add = collector.add
         self._self_waiting = True
+        self._self_unasked = account.unasked
 
-    def _self_see(self, chunk: object) -> None:
+    def _self_see(self, chunk: object) -> bool:
+        """Gather a chunk; False for one that the caller did not ask for."""
         try:
             said = self._self_add(chunk)
         except (AttributeError, LookupError, TypeError, ValueError):
-            return
+            return True
         if said and self._self_waiting:
             self._self_waiting = False
             self._self_account.trace.first_chunk()
+        return self._self_unasked is None or not self._self_unasked(chunk)
 
     def _self_settle(self, error: BaseException | None = None, *, ended_early: bool = False) -> None:
         account: Account = self._self_account
@@ -108,16 +111,17 @@ class WatchedStream(_Watched):
         return self
 
     def __next__(self) -> Any:
-        try:
-            chunk = self.__wrapped__.__next__()
-        except StopIteration:
-            self._self_settle()
-            raise
-        except BaseException as error:
-            self._self_settle(error)
-            raise
-        self._self_see(chunk)
-        return chunk
+        while True:
+            try:
+                chunk = self.__wrapped__.__next__()
+            except StopIteration:
+                self._self_settle()
+                raise
+            except BaseException as error:
+                self._self_settle(error)
+                raise
+            if self._self_see(chunk):
+                return chunk
 
     def __enter__(self) -> Any:
         self.__wrapped__.__enter__()
@@ -144,16 +148,17 @@ class WatchedAsyncStream(_Watched):
         return self
 
     async def __anext__(self) -> Any:
-        try:
-            chunk = await self.__wrapped__.__anext__()
-        except StopAsyncIteration:
-            self._self_settle()
-            raise
-        except BaseException as error:
-            self._self_settle(error)
-            raise
-        self._self_see(chunk)
-        return chunk
+        while True:
+            try:
+                chunk = await self.__wrapped__.__anext__()
+            except StopAsyncIteration:
+                self._self_settle()
+                raise
+            except BaseException as error:
+                self._self_settle(error)
+                raise
+            if self._self_see(chunk):
+                return chunk
 
     async def __aenter__(self) -> Any:
         await self.__wrapped__.__aenter__()

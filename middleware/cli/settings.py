@@ -34,7 +34,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "max_context_chars": "characters of hook context; more is cut, and says so",
     "redact": "regular expressions whose matches are blotted out before export, beside the built-in rules",
     "coexist": "leave the spans of other instrumentors on: two a call",
-    "request_usage": "ask for token counts in streams (read, and not acted on yet)",
+    "request_usage": "ask for token counts in streams of chat.completions",
     "strict": "a transcript that cannot be written fails the call",
     "layout": "plain: <transcripts>/<session>.jsonl; qwen: <transcripts>/<project>/chats/<session>.jsonl",
     "prices": "TOML file of prices a model, for the dashboard (read, and not acted on yet)",

@@ -8,9 +8,19 @@ from __future__ import annotations
 import importlib
 
 from ..errors import UnsupportedClient
-from .base import Adapter, Collector, Endpoint, Placement, Seam, materialised, observed
+from .base import Adapter, AsksUsage, Collector, Endpoint, Placement, Seam, materialised, observed
 
-__all__ = ["Adapter", "Collector", "Endpoint", "Placement", "Seam", "adapter_for", "materialised", "observed"]
+__all__ = [
+    "Adapter",
+    "AsksUsage",
+    "Collector",
+    "Endpoint",
+    "Placement",
+    "Seam",
+    "adapter_for",
+    "materialised",
+    "observed",
+]
 
 _SDKS = ("openai", "anthropic", "google")
 

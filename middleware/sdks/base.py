@@ -11,13 +11,14 @@ import functools
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 from ..injection import kept_parts, tag_of
 from ..parts import Message, Part, Reply, Request
 
 __all__ = [
     "Adapter",
+    "AsksUsage",
     "Collector",
     "Endpoint",
     "Placement",
@@ -74,6 +75,14 @@ class Endpoint(Protocol):
     def reply(self, value: object) -> Reply: ...
     def collector(self) -> Collector: ...
     def question(self, model: str, text: str, max_tokens: int) -> dict[str, Any]: ...
+
+
+@runtime_checkable
+class AsksUsage(Protocol):
+    """An endpoint whose streams give token counts only when asked to (`request_usage`)."""
+
+    def asking_usage(self, body: Mapping[str, Any]) -> Mapping[str, Any]: ...
+    def is_usage_alone(self, chunk: object) -> bool: ...
 
 
 class Adapter(Protocol):

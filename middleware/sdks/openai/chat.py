@@ -87,6 +87,18 @@ class Chat:
                 replaced = True
         return {**body, "messages": messages}
 
+    def asking_usage(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The body of a stream with its token counts asked for, unless the caller decided on that."""
+        said = body.get("stream_options")
+        if body.get("stream") is not True or get(said, "include_usage") is not None:
+            return body
+        options = mapping_of(said) if isinstance(said, Mapping) else {}
+        return {**body, "stream_options": {**options, "include_usage": True}}
+
+    def is_usage_alone(self, chunk: object) -> bool:
+        """True for the chunk that `asking_usage` adds to a stream."""
+        return not get(chunk, "choices") and get(chunk, "usage") is not None
+
     def reply(self, value: object) -> Reply:
         choices = get(value, "choices") or ()
         messages = tuple(_message(get(choice, "message"), {}) for choice in choices if get(choice, "message"))
