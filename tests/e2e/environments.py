@@ -5,21 +5,28 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / ".venvs"
 ROOT = Path(__file__).parent.parent.parent
 
 
-def environment(name: str, *packages: str) -> Path:
-    """The Python of an environment that holds the project's dependencies and `packages`."""
-    digest = hashlib.sha256("\n".join(packages).encode()).hexdigest()[:12]
+def environment(name: str, *packages: str, extras: tuple[str, ...] = ("openai",), pre: bool = True) -> Path:
+    """The Python of an environment that holds the project's dependencies, those of `extras`, and `packages`.
+
+    The project itself is not installed: what runs there is its own files. `pre` lets pip take pre-releases.
+    """
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *packages]
+    wanted += [line for extra in extras for line in project["optional-dependencies"][extra]]
+    digest = hashlib.sha256("\n".join([*wanted, str(pre)]).encode()).hexdigest()[:12]
     folder = FOLDER / f"{name}-{digest}"
     python = folder / "bin" / "python"
     if not (folder / "ready").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--pre"]
-        done = subprocess.run([*pip, f"{ROOT}[openai]", *packages], capture_output=True, text=True)
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        done = subprocess.run([*pip, *(["--pre"] if pre else []), *wanted], capture_output=True, text=True)
         assert done.returncode == 0, f"the environment {name} cannot be made: {done.stderr[-2000:]}"
         (folder / "ready").touch()
     return python
