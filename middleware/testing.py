@@ -1,11 +1,13 @@
 """Fakes for tests, ours and yours: a model in the process, and everything that the middleware exported.
 
     with capture() as captured:
-        app = Middleware(Settings(), hooks=[lambda hook_input: "branch=main"], **captured.providers)
+        settings = Settings(transcripts=captured.transcripts)
+        app = Middleware(settings, hooks=[lambda hook_input: "branch=main"], **captured.providers)
         client = app.wrap(captured.model.openai())
         client.chat.completions.create(model="local", messages=[{"role": "user", "content": "why is CI red?"}])
     assert captured.requests[0]["messages"][0]["content"][0]["text"] == "why is CI red?"
     assert "branch=main" not in captured.exported()
+    assert captured.records[0]["systemPayload"]["displayText"] == "why is CI red?"
 
 The real SDK clients run, on a transport of ours: nothing leaves the process, and no port is opened. An SDK is
 imported when its client is asked for.
@@ -16,8 +18,10 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from opentelemetry.sdk._logs import LoggerProvider, ReadableLogRecord
@@ -168,11 +172,14 @@ class LocalModel:
 class Captured:
     """What was sent to the model and what was exported, as `capture` gives it; it grows as calls are made.
 
-    `providers` are the arguments of `Middleware` that make it export to here.
+    `providers` are the arguments of `Middleware` that make it export to here; `transcripts` is a folder for the
+    setting of that name, which goes when the block ends.
     """
 
-    def __init__(self, model: LocalModel) -> None:
+    def __init__(self, model: LocalModel, transcripts: str = "") -> None:
         self.model = model
+        self.transcripts = transcripts
+        self._records: list[_Json] | None = None
         self._spans, self._reader = InMemorySpanExporter(), InMemoryMetricReader()
         self._logs: Any = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
         tracers, meters, loggers = TracerProvider(), MeterProvider([self._reader]), LoggerProvider()
@@ -211,6 +218,14 @@ class Captured:
         scopes = [scope for resource in data.resource_metrics for scope in resource.scope_metrics] if data else []
         return {metric.name: list(metric.data.data_points) for scope in scopes for metric in scope.metrics}
 
+    @property
+    def records(self) -> list[_Json]:
+        """The records of all transcripts in `transcripts`, each file's in order; after the block those of its end."""
+        if self._records is not None:
+            return self._records
+        files = sorted(Path(self.transcripts).rglob("*.jsonl")) if self.transcripts else []
+        return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+
     def exported(self) -> str:
         """All that was exported as one JSON text, to search: names, attributes, statuses, events, metrics."""
         data = self._reader.get_metrics_data()
@@ -224,12 +239,14 @@ def capture(*script: Scripted, **options: Any) -> Iterator[Captured]:
 
     The providers are shut down at its end; what was captured stays.
     """
-    captured = Captured(LocalModel(*script, **options))
-    try:
-        yield captured
-    finally:
-        for provider in captured.providers.values():
-            provider.shutdown()
+    with tempfile.TemporaryDirectory(prefix="firsthand-") as folder:
+        captured = Captured(LocalModel(*script, **options), folder)
+        try:
+            yield captured
+        finally:
+            for provider in captured.providers.values():
+                provider.shutdown()
+            captured._records = captured.records
 
 
 def _sent(events: list[bytes], answer: Answer) -> Iterator[bytes]:

@@ -137,3 +137,20 @@ def test_capture_gives_requests_spans_events_and_metrics() -> None:
 def test_nothing_captured_is_an_empty_list() -> None:
     with capture() as captured:
         assert (captured.spans, captured.events, captured.metrics, captured.exported()) == ((), (), {}, "[]")
+
+
+def test_the_transcript_of_the_block_is_there_in_it_and_after_it() -> None:
+    with capture("main is") as captured:
+        settings = Settings(transcripts=captured.transcripts)
+        app = Middleware(settings, hooks=[lambda _: "branch=main"], **captured.providers)
+        with app, captured.model.openai() as plain:
+            app.wrap(plain).chat.completions.create(model="m", messages=HELLO)
+        assert [record["type"] for record in captured.records] == ["user", "assistant"]
+    user, assistant = captured.records
+    assert (user["systemPayload"]["displayText"], assistant["message"]["parts"]) == ("hello", [{"text": "main is"}])
+
+
+def test_a_block_without_transcripts_has_no_records() -> None:
+    with capture() as captured:
+        assert captured.records == []
+    assert captured.records == []
