@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from .forked import renew_in_child
 
-__all__ = ["Busy", "Crew", "hooking", "reading", "searching"]
+__all__ = ["Busy", "Crew", "hooking", "reading", "searching", "waiting"]
 
 T = TypeVar("T")
 
@@ -92,4 +92,7 @@ searching = Crew(32)
 """Asks stores."""
 
 reading = Crew(8)
-"""Reads transcripts, and waits for hooks that nobody waits for."""
+"""Reads transcripts."""
+
+waiting = Crew(16)
+"""Waits for hooks that nobody waits for."""

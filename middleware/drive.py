@@ -9,19 +9,30 @@ from __future__ import annotations
 
 import logging
 import sys
-import threading
 import time
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
 from recall_store import Match, Store
 
 from . import context
-from .crew import Busy, hooking, reading, searching
-from .hooks import Ask, CallHooks, Hook, HookResult, HookSet, context_of, is_blocking
+from .crew import Busy, hooking, reading, searching, waiting
+from .hooks import (
+    Ask,
+    CallHooks,
+    Hook,
+    HookResult,
+    HookSet,
+    abortable,
+    context_of,
+    is_aborted,
+    is_blocking,
+    without_abort,
+)
 from .injection import Memory
 from .ledger import CatchUp, Wait
 from .telemetry import TurnTrace
@@ -32,7 +43,6 @@ __all__ = ["Fetch", "drive", "drive_async"]
 T = TypeVar("T")
 _log = logging.getLogger("firsthand")
 _warned: set[str] = set()
-_background = threading.BoundedSemaphore(16)
 
 
 def drive(steps: Generator[Any, Any, T], perform: Callable[[Any], Any]) -> T:
@@ -123,7 +133,8 @@ class Fetch:
             case RunHooks():
                 return await drive_async(self._hooks.steps(step.input, now=_now), self.perform_async)
             case CallHooks():
-                return list(await asyncio.gather(*(self._call_hook_async(*call) for call in step.calls)))
+                with abortable():
+                    return list(await asyncio.gather(*(self._call_hook_async(*call) for call in step.calls)))
             case Recall():
                 search = self._asked(step)
                 waiting = asyncio.wrap_future(search)
@@ -141,8 +152,9 @@ class Fetch:
     def _call_hooks(self, step: CallHooks) -> list[HookResult]:
         if len(step.calls) == 1:
             return [self._call_hook(*step.calls[0])]
-        calls = [(hook, hooking.submit(self._call_hook, hook, payload)) for hook, payload in step.calls]
-        return [self._ended(hook, future) for hook, future in calls]
+        with abortable():
+            calls = [(hook, hooking.submit(self._call_hook, hook, payload)) for hook, payload in step.calls]
+            return [self._ended(hook, future) for hook, future in calls]
 
     def _ended(self, hook: Hook, future: Future[HookResult]) -> HookResult:
         try:
@@ -161,6 +173,8 @@ class Fetch:
         trace = self._trace.start_hook(event=hook.event, type=hook.type, label=hook.label)
         with context.inside(), trace.current():
             result = self._bound(hook).call(payload)
+        if is_aborted():
+            result = replace(result, outcome="cancelled")
         return _reported(hook, result, trace)
 
     async def _call_hook_async(self, hook: Hook, payload: Any) -> HookResult:
@@ -187,23 +201,20 @@ class Fetch:
     def _call_in_background(self, hook: Hook, payload: Any) -> HookResult:
         trace = self._trace.start_hook(event=hook.event, type=hook.type, label=hook.label)
         goes_on: dict[str, object] = {"continue": True}
-        if not _background.acquire(blocking=False):
+
+        def run() -> None:
+            with context.inside(), without_abort():
+                result = _reported(hook, hook.call(payload), trace)
+            said = context_of(result.output)
+            if said and self._later is not None:
+                self._later(said)
+
+        started = waiting.submit(run, queued=False)
+        if started.done() and isinstance(started.exception(), Busy):
             refused = HookResult(
                 success=False, outcome="non_blocking_error", output=goes_on, error="too many async hooks are running"
             )
             return _reported(hook, refused, trace)
-
-        def run() -> None:
-            try:
-                with context.inside():
-                    result = _reported(hook, hook.call(payload), trace)
-                said = context_of(result.output)
-                if said and self._later is not None:
-                    self._later(said)
-            finally:
-                _background.release()
-
-        reading.submit(run)
         return HookResult(success=True, outcome="success", output=goes_on)
 
     def _asked(self, step: Recall) -> Future[list[Match]]:

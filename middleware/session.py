@@ -139,13 +139,13 @@ class Session:
         entry = sticky
         try:
             prepared = yield from turn.prepare()
+            if self._scribe is not None:
+                # Before anybody else may find it in the ledger and send it: a reply is written behind its message.
+                self._scribe.turn(turn, prepared, ids)
             if sticky is None:
                 entry = self.ledger.admit(thread, prepared.block)
                 if turn.subagent is not None:
                     self._opened = Opened(instruction=turn.instruction)
-            if self._scribe is not None:
-                # Before anybody else may send it: a reply is written behind its message.
-                self._scribe.turn(turn, prepared, ids)
         except HookBlocked as refusal:
             blocked = refusal
             if self._scribe is not None:
@@ -189,7 +189,8 @@ class Session:
 
     def hear_later(self, context: str) -> None:
         """Take what a background hook said after its turn: it is context of the next one."""
-        self._later.append(context)
+        with self._lock:
+            self._later.append(context)
 
     def _open(self, request: Request, pipeline: Pipeline, ids: TraceIds) -> Generator[Any, Any, bool]:
         """Run the hooks of the session's start, once; calls that come meanwhile wait for it.
@@ -285,7 +286,9 @@ class Session:
         with self._lock:
             self._turns += origin not in (Origin.TOOL_RESULT, Origin.RETRY, Origin.HOOK)
             prompt_id = f"{self.id}########{max(0, self._turns - 1)}"
-            pending, self._later[:] = tuple(self._later), []
+            # What a retry sends is fixed, and without a message there is no place: it stays for the next turn.
+            taken = sticky is None and request.current is not None
+            pending, self._later = (tuple(self._later), []) if taken else ((), self._later)
         start = self._opened or Opened()
         return Turn(
             request=request,

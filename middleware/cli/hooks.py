@@ -131,7 +131,7 @@ def trust(folder: Path, remove: bool) -> None:
     from ..hooks.sources import survey, trust_file
 
     # As `hooks list` names it: a folder that is gone can be removed still.
-    folder = Path(folder.absolute())
+    folder = folder if folder.is_absolute() else _here() / folder
     file = trust_file(_home())
     if remove:
         gone = trusting.distrust(folder, file=file)
@@ -154,6 +154,13 @@ def trust(folder: Path, remove: bool) -> None:
     click.echo(f"\n{folder} is trusted: {count}, until its hooks files change; scripts that they call are not watched")
 
 
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise Failure("the folder that you are in is gone; change to another one") from None
+
+
 def _home() -> Path:
     try:
         return Path.home()
@@ -165,7 +172,7 @@ def _survey(hooks_file: Path | None) -> Survey:
     from ..hooks.sources import survey
     from ..settings import Settings
 
-    folder = Path.cwd()
+    folder = _here()
     if hooks_file is not None:
         return survey(folder, home=_home(), named=hooks_file.absolute(), alone=True)
     loaded = Settings.load()

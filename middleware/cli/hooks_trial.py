@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from ..crew import Busy, hooking
 from ..drive import drive
 from ..hooks import CallHooks, Hook, HookResult
 from ..hooks.aggregate import context_of
 from ..hooks.base import Payload
+from ..hooks.parting import hooks_end_with_us
 from ..hooks.sources import Survey
 from ..injection import Block, block_of, body_of
 from ..settings import Settings
@@ -107,8 +109,8 @@ def try_hooks(found: Survey, *, event: str, prompt: str, subject: str | None = N
     calls: list[Call] = []
 
     def perform(step: CallHooks) -> list[HookResult]:
-        with ThreadPoolExecutor(max_workers=len(step.calls)) as threads:
-            done = list(threads.map(lambda call: _called(*call), step.calls))
+        # In threads that hold up nobody's exit: Ctrl-C does not wait for hooks.
+        done = [_ended(future) for future in [hooking.submit(_called, *call) for call in step.calls]]
         for (hook, payload), (result, notes) in zip(step.calls, done, strict=True):
             calls.append(Call(hook=hook, where=places[id(hook)], payload=payload, result=result, notes=notes))
         # What a hook in the background says comes too late for its own turn.
@@ -118,7 +120,8 @@ def try_hooks(found: Survey, *, event: str, prompt: str, subject: str | None = N
         ]
 
     given = _input(event, str(found.folder), prompt, subject or _SUBJECTS.get(event, ""))
-    said = drive(found.hooks.steps(given, now=_now), perform)
+    with hooks_end_with_us():
+        said = drive(found.hooks.steps(given, now=_now), perform)
     return Trial(event=event, calls=calls, said=said, tagged_part=_tagged(event, said.additional_context))
 
 
@@ -140,6 +143,13 @@ def _called(hook: Hook, payload: Payload) -> tuple[HookResult, tuple[str, ...]]:
     if _is_background(hook) and context_of(result.output):
         return result, ("async: what it says is context of the next turn, not of this one",)
     return result, ()
+
+
+def _ended(future: Future[tuple[HookResult, tuple[str, ...]]]) -> tuple[HookResult, tuple[str, ...]]:
+    try:
+        return future.result()
+    except Busy:
+        return HookResult(success=False, outcome="non_blocking_error", error="no thread can be started for it"), ()
 
 
 def _is_background(hook: Hook) -> bool:

@@ -1,5 +1,6 @@
 """Hooks: what may add context to a turn or refuse it, before anything is sent."""
 
+from .abort import abortable, is_aborted, without_abort
 from .aggregate import aggregate, blocks, chain, context_of, is_blocking
 from .base import CallHooks, Hook, HookResult
 from .command import CommandHook
@@ -20,10 +21,13 @@ __all__ = [
     "HookSet",
     "PromptHook",
     "Question",
+    "abortable",
     "aggregate",
     "blocks",
     "chain",
     "context_of",
+    "is_aborted",
     "is_blocking",
     "load_hooks",
+    "without_abort",
 ]

@@ -202,6 +202,8 @@ def _entry(item: object, event: str, sequential: bool, where: str, security: obj
             warnings += more
     except SettingsError as error:
         return replace(entry, state="invalid", why=str(error))
+    if item.get("async") is True and not getattr(hook, "background", False):
+        warnings += (f"{where}: `async` is for command hooks; a turn waits for this one",)
     return replace(entry, hook=hook, warnings=warnings)
 
 

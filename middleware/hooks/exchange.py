@@ -90,7 +90,7 @@ class Exchange:
                 # Not the method of urllib3: it logs the URL, query and all, of an answer whose headers are broken.
                 response = http.client.HTTPConnection.getresponse(connection)
                 with response:
-                    return _answer(response)
+                    return _answer(_final(response))
             finally:
                 connection.close()
         except Exception as error:  # noqa: BLE001 - whatever a server can make the libraries raise
@@ -155,6 +155,14 @@ class Exchange:
 def frames(name: str) -> bool:
     """Whether a header is one that the request needs for itself."""
     return name.lower() in _OURS
+
+
+def _final(response: http.client.HTTPResponse) -> http.client.HTTPResponse:
+    """Read over what comes before the answer: http.client knows 100, and takes 103 (early hints) for the answer."""
+    while 101 < response.status < 200:
+        response.headers = response.msg = None  # type: ignore[assignment]
+        response.begin()
+    return response
 
 
 def _answer(response: http.client.HTTPResponse) -> Answer:

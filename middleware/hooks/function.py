@@ -19,12 +19,11 @@ from ..parts import clean
 from .aggregate import blocks, context_of
 from .base import HookResult, Payload
 from .output import checked, timed_out
-from .workers import TooManyAbandoned, call_in_worker
+from .workers import STOP_SECONDS, TooManyAbandoned, call_in_worker, call_on_loop
 
 __all__ = ["EXECUTOR", "FunctionHook"]
 
 BLOCKED = "Blocked by function hook"
-_STOP_SECONDS = 1.0
 _numbers = itertools.count()
 
 
@@ -82,7 +81,7 @@ class FunctionHook:
         seconds = self.timeout_ms / 1000
         try:
             if self.is_async:
-                answer = call_in_worker(lambda: self._in_new_loop(payload), seconds + 2 * _STOP_SECONDS)
+                answer = call_in_worker(lambda: self._in_new_loop(payload), seconds + 2 * STOP_SECONDS)
             else:
                 answer = call_in_worker(lambda: self._guarded(payload), seconds)
         except TooManyAbandoned:
@@ -99,21 +98,8 @@ class FunctionHook:
         if not self.is_async:
             return await asyncio.to_thread(self.call, payload)
         started = time.perf_counter()
-        task = asyncio.ensure_future(self._awaited(self.fn, dict(payload)))
-        try:
-            done, _ = await asyncio.wait({task}, timeout=self.timeout_ms / 1000)
-            if not done:
-                task.cancel()
-                await asyncio.wait({task}, timeout=_STOP_SECONDS)
-        finally:
-            if not task.done():
-                task.cancel()
-        if not done:
-            result = timed_out(self.timeout_ms)
-        elif task.cancelled():
-            result = _failed("function hook was cancelled")
-        else:
-            result = task.result()
+        result = await call_on_loop(self._awaited(self.fn, dict(payload)), self.timeout_ms / 1000)
+        result = timed_out(self.timeout_ms) if result is None else result
         return replace(result, duration_ms=(time.perf_counter() - started) * 1000)
 
     def _guarded(self, payload: Payload) -> HookResult:

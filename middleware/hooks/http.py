@@ -19,6 +19,7 @@ from typing import ClassVar
 
 from ..errors import SettingsError
 from . import guard
+from .abort import on_abort
 from .base import HookResult, Payload
 from .exchange import Exchange, Unreachable, frames
 from .guard import Refused, Resolver, Security
@@ -122,7 +123,8 @@ class HttpHook:
         body = encode({**payload, "hook_event_name": self.event})
         exchange = Exchange(url, headers=headers, body=body, timeout=self.timeout_ms / 1000)
         try:
-            result = call_in_worker(lambda: self._exchanged(exchange, url), self.timeout_ms / 1000)
+            with on_abort(exchange.cancel):
+                result = call_in_worker(lambda: self._exchanged(exchange, url), self.timeout_ms / 1000)
         finally:
             exchange.cancel()
         return replace(timed_out(self.timeout_ms), success=True, output=CONTINUE) if result is None else result

@@ -108,7 +108,11 @@ def checked(event: str, value: Mapping[str, object]) -> tuple[dict[str, object],
     """Keep the top-level keys that mean something, with clean strings; say what was probably meant otherwise."""
     warnings = []
     output = {key: clean(item) if isinstance(item, str) else item for key, item in value.items() if key in KNOWN_KEYS}
-    specific = output.get("hookSpecificOutput")
+    specific, decision, goes_on = (output.get(key) for key in ("hookSpecificOutput", "decision", "continue"))
+    if decision is not None and not (isinstance(decision, str) and decision in _DECISIONS):
+        warnings.append(f"decision is none of {', '.join(sorted(_DECISIONS))}; it decides nothing")
+    if goes_on is not None and not isinstance(goes_on, bool):
+        warnings.append("continue is neither true nor false; it stops nothing")
     if "additionalContext" in value:
         warnings.append("additionalContext at the top level is ignored; put it into hookSpecificOutput")
     if isinstance(specific, Mapping):

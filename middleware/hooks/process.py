@@ -17,7 +17,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["LIMIT", "Ran", "run"]
+from .abort import abort_descriptor
+
+__all__ = ["LIMIT", "Ran", "kill_live", "run"]
 
 LIMIT = 1024 * 1024
 """Bytes kept of stdout, and of stderr."""
@@ -51,9 +53,10 @@ def run(argv: Sequence[str], *, data: bytes, cwd: str, env: Mapping[str, str], t
 
     A timeout sends SIGTERM to the group, SIGKILL 2 seconds later, and waits one more second for the pipes. A process
     that left the group (a daemon) and holds a pipe open delays nothing and lives on. Raises `OSError` or `ValueError`
-    when the child cannot be started; whatever interrupts the wait (Ctrl-C) stops the group first.
+    when the child cannot be started; whatever interrupts the wait (Ctrl-C) stops the group first. An abort counts as a
+    timeout that has come.
     """
-    with _Child(argv, data=data, cwd=cwd, env=env) as child:
+    with abort_descriptor() as abort, _Child(argv, data=data, cwd=cwd, env=env, abort=abort) as child:
         in_time = child.pump(time.monotonic() + timeout)
         if not in_time:
             child.stop()
@@ -70,7 +73,9 @@ def run(argv: Sequence[str], *, data: bytes, cwd: str, env: Mapping[str, str], t
 class _Child:
     """A started process and what is still open of it. Used by one thread."""
 
-    def __init__(self, argv: Sequence[str], *, data: bytes, cwd: str, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, argv: Sequence[str], *, data: bytes, cwd: str, env: Mapping[str, str], abort: int | None
+    ) -> None:
         self._process = subprocess.Popen(
             argv,
             stdin=subprocess.PIPE,
@@ -90,7 +95,10 @@ class _Child:
         self._unsent = memoryview(data)
         self.kept: dict[int, bytearray] = {self.stdout: bytearray(), self.stderr: bytearray()}
         self.cut = False
+        self._abort, self._aborted = abort, False
         self._poll = select.poll()
+        if abort is not None:
+            self._poll.register(abort, select.POLLIN)
         self._poll.register(self._stdin, select.POLLOUT)
         for fd in (self.stdout, self.stderr):
             self._poll.register(fd, select.POLLIN)
@@ -117,13 +125,13 @@ class _Child:
                 os.close(self._pidfd)
 
     def pump(self, deadline: float) -> bool:
-        """Feed and drain until the child has exited; False when the deadline came first.
+        """Feed and drain until the child has exited; False when the deadline or an abort came first.
 
         What it wrote before it exited is in the pipes by then; a pipe that stays open belongs to an orphan.
         """
         self._send()
         while not self._exited:
-            if not self._turn(deadline):
+            if self._aborted or not self._turn(deadline):
                 return False
         grace = time.monotonic() + _ORPHAN_SECONDS
         while self._reading() and self._turn(grace):
@@ -173,6 +181,9 @@ class _Child:
                 self._poll.unregister(fd)
             elif fd == self._stdin:
                 self._send()
+            elif fd == self._abort:
+                self._aborted = True
+                self._poll.unregister(fd)
             else:
                 self._receive(fd)
         if self._pidfd is None and not self._exited:
@@ -245,11 +256,12 @@ def _signal_group(pid: int, number: int) -> None:
             os.killpg(pid, number)
 
 
-def _kill_live() -> None:
+def kill_live() -> None:
+    """End the group of every child that is running: the program is about to end."""
     for pid in list(_live):
         _signal_group(pid, signal.SIGKILL)
 
 
-atexit.register(_kill_live)
+atexit.register(kill_live)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_live.clear)

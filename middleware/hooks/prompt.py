@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 from ..errors import SettingsError
 from ..parts import clean, trim
+from . import debuglog
 from .base import HookResult, Payload
 from .jsontext import decode
 from .output import timed_out
-from .workers import TooManyAbandoned, call_in_worker
+from .workers import TooManyAbandoned, call_in_worker, call_on_loop
 
 __all__ = ["EXECUTOR", "Answer", "Ask", "PromptHook", "Question", "answer_of", "timeout_of"]
 
@@ -31,8 +30,6 @@ BLOCKED = "Blocked by prompt hook"
 _MAX_TIMER_MS = 2**31 - 1
 _ARGUMENTS = "$ARGUMENTS"
 _FENCE = re.compile(r"```[a-zA-Z]*\s*\n?(.*?)```", re.DOTALL)
-_LOG_BYTES = 1 << 20
-_LOG_DAYS = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +59,7 @@ class PromptHook:
     """A template with `$ARGUMENTS`, put to a model that answers `{ok, reason?, additionalContext?}` in JSON.
 
     An answer that cannot be read lets the turn go on; a provider that fails is a non-blocking error. `ask` is bound
-    by the driver, a turn at a time. With `debug_log` every question is appended to that file: mode 0600, a second
-    file once it holds 1 MiB, and nothing in it older than 7 days.
+    by the driver, a turn at a time. With `debug_log` every question is appended to that file, see `debuglog`.
     """
 
     type: ClassVar[str] = "prompt"
@@ -115,27 +111,37 @@ class PromptHook:
         if not self.is_async:
             return await asyncio.to_thread(self.call, payload)
         started = time.perf_counter()
-        try:
-            result = await asyncio.wait_for(self._asked_async(payload), self.timeout_ms / 1000)
-        except TimeoutError:
-            result = timed_out(self.timeout_ms)
+        result = await call_on_loop(self._asked_async(payload), self.timeout_ms / 1000)
+        result = timed_out(self.timeout_ms) if result is None else result
         return replace(result, duration_ms=(time.perf_counter() - started) * 1000)
 
     def _asked(self, payload: Payload) -> HookResult:
+        warnings: tuple[str, ...] = ()
         try:
-            answer = self._ask(self._question(payload))
+            question = self._question(payload)
+            warnings = self._logged(question)
+            answer = self._ask(question)
             if inspect.isawaitable(answer):
                 return _failed("an asynchronous client cannot be asked from a thread")
-            return answer_of(self.event, answer)
-        except Exception as error:  # noqa: BLE001 - the provider's failure is not the turn's
-            return _failed(f"the model could not be asked: {type(error).__name__}")
+            return _warned(answer_of(self.event, answer), warnings)
+        except BaseException as error:  # noqa: BLE001 - the provider's failure is not the turn's
+            return _warned(_failed(f"the model could not be asked: {type(error).__name__}"), warnings)
 
     async def _asked_async(self, payload: Payload) -> HookResult:
+        import asyncio
+
+        warnings: tuple[str, ...] = ()
         try:
-            answer: Any = self._ask(self._question(payload))
-            return answer_of(self.event, await answer)
-        except Exception as error:  # noqa: BLE001 - the provider's failure is not the turn's
-            return _failed(f"the model could not be asked: {type(error).__name__}")
+            question = self._question(payload)
+            if self.debug_log is not None:
+                # Files have no place on the caller's loop.
+                warnings = await asyncio.to_thread(self._logged, question)
+            answer: Any = self._ask(question)
+            return _warned(answer_of(self.event, await answer), warnings)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the provider's failure is not the turn's, nor the loop's
+            return _warned(_failed(f"the model could not be asked: {type(error).__name__}"), warnings)
 
     def _ask(self, question: Question) -> Answer | Awaitable[Answer]:
         if self.ask is None:
@@ -145,9 +151,18 @@ class PromptHook:
     def _question(self, payload: Payload) -> Question:
         arguments = clean(json.dumps(payload, ensure_ascii=False, indent=2, default=str))
         text = self.prompt.replace(_ARGUMENTS, arguments)
-        if self.debug_log is not None:
-            _logged(Path(self.debug_log), text)
         return Question(text=text, model=self.model, timeout=self.timeout_ms / 1000)
+
+    def _logged(self, question: Question) -> tuple[str, ...]:
+        """Write the debug log, if there is one; a log that cannot be written is a warning and no reason not to ask."""
+        if self.debug_log is None:
+            return ()
+        try:
+            debuglog.append(Path(self.debug_log), question.text)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            return (f"debugLog cannot be written ({why}); the model is asked all the same",)
+        return ()
 
     @classmethod
     def configured(
@@ -238,21 +253,5 @@ def _failed(error: str) -> HookResult:
     return HookResult(success=False, outcome="non_blocking_error", output={"continue": True}, error=error)
 
 
-def _logged(path: Path, text: str) -> None:
-    """Append a question to the debug log; a log that cannot be written is no reason not to ask."""
-    older = path.with_name(f"{path.name}.1")
-    line = json.dumps({"timestamp": datetime.now(UTC).isoformat(), "request": text}, ensure_ascii=False)
-    try:
-        limit = time.time() - _LOG_DAYS * 86_400
-        for file in (path, older):
-            if file.exists() and file.stat().st_mtime < limit:
-                file.unlink()
-        if path.exists() and path.stat().st_size + len(line) > _LOG_BYTES:
-            path.replace(older)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        try:
-            os.write(fd, line.encode("utf-8", "replace") + b"\n")
-        finally:
-            os.close(fd)
-    except OSError:
-        return
+def _warned(result: HookResult, warnings: tuple[str, ...]) -> HookResult:
+    return replace(result, warnings=(*warnings, *result.warnings)) if warnings else result

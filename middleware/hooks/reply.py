@@ -23,6 +23,9 @@ MOST_CHARS = 10_000
 
 _TEXTS = frozenset({"stopReason", "systemMessage", "reason"})
 _FLAGS = frozenset({"continue", "suppressOutput"})
+_SAID = frozenset(
+    {"terminalSequence", "hookSpecificOutput", "continue", "decision"}
+)  # dropped by rule, or named already
 
 
 def read(event: str, answer: Answer) -> HookResult:
@@ -73,7 +76,7 @@ def normalised(event: str, value: Mapping[str, object]) -> tuple[dict[str, objec
             output[key] = item
         elif key == "hookSpecificOutput" and isinstance(item, Mapping):
             output[key] = _specific(event, item)
-        elif key not in ("terminalSequence", "hookSpecificOutput"):
+        elif key not in _SAID:
             dropped.append(f"{key} is of the wrong type; it is ignored")
     return output, (*warnings, *dropped)
 

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -63,7 +64,7 @@ def distrust(folder: Path, *, file: Path) -> bool:
 def trusted(file: Path) -> dict[str, str]:
     """The trusted folders and their digests; none if there is no such file. Raises `SettingsError`."""
     try:
-        value = json.loads(file.read_bytes())
+        value = json.loads(_bytes_of(file))
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -75,6 +76,13 @@ def trusted(file: Path) -> dict[str, str]:
     return value
 
 
+def _bytes_of(file: Path) -> bytes:
+    # A pipe of that name must not hold us.
+    fd = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
+    with os.fdopen(fd, "rb") as opened:
+        return opened.read() if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+
+
 def _name_of(folder: Path) -> str:
     return str(folder.resolve())
 
@@ -82,6 +90,8 @@ def _name_of(folder: Path) -> str:
 @contextlib.contextmanager
 def _changing(file: Path) -> Iterator[dict[str, str]]:
     """The folders, to be changed in place and written back at the end: all of the file or nothing, mode 0600."""
+    # Through a link: a person may keep the file elsewhere.
+    file = Path(os.path.realpath(file))
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _locked(file.parent):
         folders = trusted(file)

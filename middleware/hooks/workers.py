@@ -1,7 +1,7 @@
-"""Threads for functions that may hang: handed a call in microseconds, given up after a timeout.
+"""Calls that may hang, given up after a timeout: in threads that take a call in microseconds, and on a loop.
 
 Python cannot kill a thread. One that outlives its timeout runs on until its function returns, and is used again then;
-all of them are daemons, so that none holds up the end of the program.
+all of them are daemons, so that none holds up the end of the program. A task can be cancelled, and may refuse it.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ from __future__ import annotations
 import contextvars
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from queue import SimpleQueue
+from typing import Any
 
 from .base import HookResult
 
-__all__ = ["TooManyAbandoned", "call_in_worker"]
+__all__ = ["STOP_SECONDS", "TooManyAbandoned", "call_in_worker", "call_on_loop"]
+
+STOP_SECONDS = 1.0
+"""What a cancelled task may take to end."""
 
 _MOST_IDLE = 8
 _MOST_ABANDONED = 64
@@ -51,7 +55,10 @@ class _Worker:
     def _work(self) -> None:
         while True:
             call = self.inbox.get()
-            call.answer = call.context.run(call.function)
+            try:
+                call.answer = call.context.run(call.function)
+            except BaseException as error:  # noqa: BLE001 - a thread that ends would keep its caller waiting
+                call.answer = _failed(f"it raised {type(error).__name__}")
             keep = len(_idle) < _MOST_IDLE
             if keep:
                 _idle.append(self)
@@ -64,9 +71,10 @@ class _Worker:
 
 
 def call_in_worker(function: Callable[[], HookResult], timeout: float) -> HookResult | None:
-    """Call `function`, which may not raise, in another thread with the caller's context variables.
+    """Call `function` in another thread with the caller's context variables.
 
-    Returns what it returned, or None after `timeout` seconds. Raises `TooManyAbandoned`.
+    Returns what it returned (for what it raised, a failed result), or None after `timeout` seconds. Raises
+    `TooManyAbandoned`.
     """
     if len(_abandoned) >= _MOST_ABANDONED:
         raise TooManyAbandoned
@@ -83,6 +91,31 @@ def call_in_worker(function: Callable[[], HookResult], timeout: float) -> HookRe
         _abandoned.discard(call)
         return call.answer
     return None
+
+
+async def call_on_loop(coroutine: Coroutine[Any, Any, HookResult], seconds: float) -> HookResult | None:
+    """Await `coroutine`, which may raise nothing but a cancel, as a task of the running loop.
+
+    Returns its result, or None after `seconds`; then it is cancelled, and left behind if it refuses that.
+    """
+    import asyncio
+
+    task = asyncio.ensure_future(coroutine)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+        if not done:
+            task.cancel()
+            await asyncio.wait({task}, timeout=STOP_SECONDS)
+    finally:
+        if not task.done():
+            task.cancel()
+    if not done:
+        return None
+    return _failed("it was cancelled") if task.cancelled() else task.result()
+
+
+def _failed(error: str) -> HookResult:
+    return HookResult(success=False, outcome="non_blocking_error", error=f"the hook failed: {error}")
 
 
 def _forget() -> None:

@@ -346,3 +346,11 @@ def test_it_runs_as_a_process_without_a_warning(spawn: Spawn, place: Path, home:
     file = hooks_file(place / "h.json", command("echo hi"))
     result = spawn("hooks", "test", "--hooks-file", str(file), HOME=str(home))
     assert (result.returncode, result.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("args", [("list",), ("test",), ("trust",), ("trust", "--remove")])
+def test_a_folder_that_is_gone_is_one_line_that_says_so(run: Run, place: Path, args: tuple[str, ...]) -> None:
+    place.rmdir()
+    result = run("hooks", *args)
+    assert result.exit_code == 1
+    assert result.stderr == "firsthand: the folder that you are in is gone; change to another one\n"

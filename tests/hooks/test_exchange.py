@@ -38,10 +38,16 @@ def test_chunks_and_compression_are_undone() -> None:
     assert context_of(ask(saying(deflated)).output) == "ctx"
 
 
+def test_what_comes_before_the_answer_is_read_over() -> None:
+    early = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Wait\r\n\r\n"
+    assert context_of(ask(saying(early + answer(CONTEXT))).output) == "ctx"
+
+
 @pytest.mark.parametrize(
     "data",
     [
         b"",
+        b"HTTP/1.1 103 Early Hints\r\n\r\n",
         b"garbage\r\n\r\n",
         b"HTTP/1.1 2",
         b"HTTP/1.1 abc OK\r\n\r\n",

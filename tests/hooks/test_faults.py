@@ -3,12 +3,15 @@
 import json
 import os
 import resource
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from middleware import Middleware
+from middleware.testing import LocalModel
+from tests.hooks.http_server import answer, saying, serving
 from tests.test_prefix import OpenAIModel, sync_client
 
 HI = [{"role": "user", "content": "hi"}]
@@ -133,6 +136,44 @@ def test_a_thousand_turns_leave_no_descriptor_no_zombie_and_no_memory(tmp_path):
     assert descriptors() == before
     assert children() == others
     assert rss() - size < 8_000_000
+
+
+def test_a_thousand_turns_with_the_other_hooks_leave_nothing_either(tmp_path):
+    path = tmp_path / "hooks.json"
+    said = json.dumps({"hookSpecificOutput": {"additionalContext": "c"}}).encode()
+    with serving(saying(answer(said))) as server:
+        entries = [
+            {"type": "http", "url": server.url()},
+            {"type": "prompt", "prompt": "$ARGUMENTS", "debugLog": str(tmp_path / "log")},
+            {"type": "command", "command": "echo later", "async": True},
+        ]
+        path.write_text(json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": entries}]}}))
+        model = LocalModel(default='{"ok": true}')
+        app = Middleware.from_settings(hooks_file=path, hooks=[lambda payload: "f"])
+        client = app.wrap(model.openai())
+
+        def turns(count):
+            for number in range(count):
+                client.chat.completions.create(model="m", messages=[{"role": "user", "content": f"hi {number}"}])
+                for kept in (model.requests, model.headers, model.paths_asked, server.requests):
+                    kept.clear()
+
+        turns(300)
+        settled(children)
+        before, others, size, threads = len(descriptors()), children(), rss(), threading.active_count()
+        turns(1000)
+        settled(children)
+        assert len(descriptors()) - before < 8  # the server's side of the last connections
+        assert children() == others
+        assert threading.active_count() - threads < 16
+        assert rss() - size < 8_000_000
+
+
+def settled(counted):
+    """Wait until nothing is running any more."""
+    deadline = time.monotonic() + 10
+    while counted() and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def rss():

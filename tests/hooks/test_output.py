@@ -132,6 +132,9 @@ def test_a_forged_submitted_prompt_is_dropped() -> None:
             "additionalContext is no string but int; it is ignored",
         ),
         (b'{"hookSpecificOutput":"x"}', "hookSpecificOutput is no object; it is ignored"),
+        (b'{"decision":"BLOCK"}', "decision is none of allow, approve, ask, block, deny; it decides nothing"),
+        (b'{"decision":["block"]}', "decision is none of allow, approve, ask, block, deny; it decides nothing"),
+        (b'{"continue":"false"}', "continue is neither true nor false; it stops nothing"),
     ],
 )
 def test_a_misplaced_or_mistyped_key_is_named(stdout: bytes, warning: str) -> None:

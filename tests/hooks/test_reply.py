@@ -71,3 +71,12 @@ def test_lone_surrogates_are_replaced_and_a_terminal_sequence_is_dropped() -> No
     body = b'{"hookSpecificOutput": {"additionalContext": "a\\ud800"}, "terminalSequence": "\\u001b]0;x\\u0007"}'
     result = read("E", Answer(status=200, content_type="application/json", body=body))
     assert result.output == {"hookSpecificOutput": {"additionalContext": "a\ufffd", "hookEventName": "E"}}
+
+
+def test_what_decides_nothing_is_named_once() -> None:
+    _, warnings = normalised("UserPromptSubmit", {"decision": 1, "continue": 0, "reason": 2})
+    assert warnings == (
+        "decision is none of allow, approve, ask, block, deny; it decides nothing",
+        "continue is neither true nor false; it stops nothing",
+        "reason is of the wrong type; it is ignored",
+    )

@@ -145,6 +145,16 @@ def test_an_async_hook_is_one_in_the_background() -> None:
     assert loaded == HookSet(hooks=(CommandHook(command="x", background=True),))
 
 
+@pytest.mark.parametrize(
+    "entry", [{"type": "http", "url": "https://h.example/"}, {"type": "prompt", "prompt": "$ARGUMENTS"}]
+)
+def test_another_hook_cannot_be_async_and_a_warning_says_so(entry: dict[str, object]) -> None:
+    loaded = parse_hooks(definition({**entry, "async": True}), where="f")
+    assert loaded.warnings == (
+        "f: UserPromptSubmit[0].hooks[0]: `async` is for command hooks; a turn waits for this one",
+    )
+
+
 def test_of_two_commands_with_one_key_the_first_runs() -> None:
     first, second = CommandHook(command="x", name="n", timeout_ms=1), CommandHook(command="x", name="n", timeout_ms=2)
     other, unnamed = CommandHook(command="x", name="m"), CommandHook(command="x")

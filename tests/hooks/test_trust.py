@@ -66,6 +66,21 @@ def test_a_file_that_is_none_is_an_error_that_names_it_and_is_left_alone(
     assert file.read_text() == content
 
 
+def test_a_pipe_of_that_name_holds_nobody(file: Path) -> None:
+    file.parent.mkdir(parents=True)
+    os.mkfifo(file)
+    with pytest.raises(SettingsError, match="is no list of trusted folders"):
+        trusted(file)
+
+
+def test_a_file_that_is_a_link_stays_one(tmp_path: Path, file: Path) -> None:
+    file.parent.mkdir(parents=True)
+    file.symlink_to(tmp_path / "kept elsewhere")
+    trust(tmp_path, "a", file=file)
+    assert file.is_symlink()
+    assert trusted(tmp_path / "kept elsewhere") == {str(tmp_path.resolve()): "a"}
+
+
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trust(tmp_path, "a", file=file)
 

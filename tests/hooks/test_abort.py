@@ -1,0 +1,134 @@
+"""A turn that is cancelled stops the hooks that run for it, and those threads are free at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+import logging
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from middleware import Middleware, Settings
+from middleware.hooks.abort import abort_descriptor, abortable, is_aborted, on_abort, without_abort
+from middleware.testing import Captured, capture
+
+
+class Cancelled(BaseException):
+    pass
+
+
+def in_another_thread(function: Any) -> threading.Thread:
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(function,))
+    thread.start()
+    return thread
+
+
+def test_an_exception_that_leaves_the_block_stops_what_runs_under_it() -> None:
+    stopped, entered = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with on_abort(stopped.set):
+            entered.set()
+            assert stopped.wait(30)
+
+    thread: list[threading.Thread] = []
+    with pytest.raises(Cancelled), abortable():
+        thread.append(in_another_thread(work))
+        assert entered.wait(30)
+        raise Cancelled
+    thread[0].join(30)
+    assert stopped.is_set()
+
+
+def test_what_starts_after_the_abort_is_stopped_at_once() -> None:
+    calls: list[str] = []
+    kept: list[contextvars.Context] = []
+    with pytest.raises(Cancelled), abortable():
+        kept.append(contextvars.copy_context())
+        raise Cancelled
+
+    def work() -> None:
+        with on_abort(lambda: calls.append("stop")):
+            calls.append("work")
+
+    kept[0].run(work)
+    assert calls == ["stop", "work"] and kept[0].run(is_aborted)
+
+
+def test_a_block_that_ends_well_stops_nothing() -> None:
+    calls: list[str] = []
+    with abortable(), on_abort(lambda: calls.append("stop")):
+        pass
+    assert calls == [] and not is_aborted()
+
+
+def test_what_outlives_its_turn_is_not_stopped() -> None:
+    calls: list[str] = []
+    with pytest.raises(Cancelled), abortable():
+        with without_abort(), on_abort(lambda: calls.append("stop")), abort_descriptor() as descriptor:
+            assert descriptor is None
+        raise Cancelled
+    assert calls == []
+
+
+def test_the_descriptor_is_closed_afterwards() -> None:
+    with abortable(), abort_descriptor() as descriptor:
+        assert descriptor is not None
+        os.fstat(descriptor)
+    with pytest.raises(OSError):
+        os.fstat(descriptor)
+
+
+def app_with(captured: Captured, folder: Path, *entries: dict[str, Any]) -> Middleware:
+    file = folder / "hooks.json"
+    file.write_text(json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": list(entries)}]}}))
+    return Middleware(Settings(hooks_file=str(file)), **captured.providers)
+
+
+def waited(condition: Any) -> bool:
+    deadline = time.monotonic() + 20
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return bool(condition())
+
+
+def is_running(file: Path) -> bool:
+    try:
+        os.kill(int(file.read_text()), 0)
+    except (ProcessLookupError, ValueError, FileNotFoundError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("command", ["sleep 50", "trap '' TERM; sleep 50"], ids=["polite", "ignores SIGTERM"])
+def test_a_cancelled_turn_ends_its_command_hooks(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, command: str
+) -> None:
+    pids = [tmp_path / "one", tmp_path / "two"]
+    entries = [{"type": "command", "command": f"echo $$ > {pid}; {command}"} for pid in pids]
+
+    async def cancelled(app: Middleware, captured: Captured) -> None:
+        async with captured.model.async_openai() as plain:
+            call = app.wrap(plain).chat.completions.create(model="m", messages=[{"role": "user", "content": "x"}])
+            turn = asyncio.ensure_future(call)
+            assert await asyncio.to_thread(waited, lambda: all(map(is_running, pids)))
+            turn.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await turn
+
+    with caplog.at_level(logging.WARNING), capture() as captured:
+        app = app_with(captured, tmp_path, *entries)
+        asyncio.run(cancelled(app, captured))
+        assert waited(lambda: not any(map(is_running, pids)))
+        assert waited(lambda: len(captured.spans_named("firsthand.hook")) == 2)
+    outcomes = [
+        dict(span.attributes or {})["firsthand.hook.outcome"] for span in captured.spans_named("firsthand.hook")
+    ]
+    assert outcomes == ["cancelled", "cancelled"]
+    assert caplog.messages == [] and captured.requests == []
