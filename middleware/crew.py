@@ -11,9 +11,11 @@ from typing import TypeVar
 
 from .forked import renew_in_child
 
-__all__ = ["Busy", "Crew", "hooking", "reading", "searching", "waiting"]
+__all__ = ["Busy", "Crew", "hooking", "reading", "result_of", "searching", "waiting"]
 
 T = TypeVar("T")
+
+_PIECE = 0.25
 
 
 class Busy(RuntimeError):
@@ -83,6 +85,19 @@ class Crew:
             del job
             with self._lock:
                 self._free += 1
+
+
+def result_of(future: Future[T]) -> T:
+    """What a job of a crew came to, or its exception.
+
+    The wait is in pieces: Python sees a signal that comes just before a wait begins only when that wait is over.
+    """
+    while True:
+        try:
+            return future.result(_PIECE)
+        except TimeoutError:
+            if future.done():
+                return future.result()
 
 
 hooking = Crew(32)

@@ -20,7 +20,7 @@ from typing import Any, Literal, TypeVar
 from recall_store import Match, Store
 
 from . import context
-from .crew import Busy, hooking, reading, searching, waiting
+from .crew import Busy, hooking, reading, result_of, searching, waiting
 from .hooks import (
     Ask,
     CallHooks,
@@ -158,7 +158,7 @@ class Fetch:
 
     def _ended(self, hook: Hook, future: Future[HookResult]) -> HookResult:
         try:
-            return future.result()
+            return result_of(future)
         except Busy:
             return self._busy(hook)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ..crew import Busy, hooking
+from ..crew import Busy, hooking, result_of
 from ..drive import drive
 from ..hooks import CallHooks, Hook, HookResult
 from ..hooks.aggregate import context_of
@@ -147,7 +147,7 @@ def _called(hook: Hook, payload: Payload) -> tuple[HookResult, tuple[str, ...]]:
 
 def _ended(future: Future[tuple[HookResult, tuple[str, ...]]]) -> tuple[HookResult, tuple[str, ...]]:
     try:
-        return future.result()
+        return result_of(future)
     except Busy:
         return HookResult(success=False, outcome="non_blocking_error", error="no thread can be started for it"), ()
 
