@@ -118,7 +118,7 @@ class Writer:
         found: list[_Json] = []
         for place, message in enumerate(reply.messages):
             entry: _Json = {"role": message.role, "parts": self._parts(message, budget)}
-            if place < len(reply.finish_reasons):
+            if place < len(reply.finish_reasons) and reply.finish_reasons[place]:
                 entry["finish_reason"] = short(reply.finish_reasons[place])
             found.append(entry)
         return found

@@ -32,9 +32,10 @@ def hook_label(name: str | None, command: str | None = None) -> str:
     return short(re.split(r"[/\\]", word)[-1], _LABEL_CHARS) or _UNKNOWN
 
 
-def short(text: str, limit: int = _SHORT_CHARS) -> str:
-    """Valid UTF-8 of at most `limit` characters, for names and ids that nobody bounds."""
-    return clean(text if len(text) <= limit else text[:limit])
+def short(text: object, limit: int = _SHORT_CHARS) -> str:
+    """Valid UTF-8 of at most `limit` characters, for names and ids that nobody bounds and some servers number."""
+    said = text if isinstance(text, str) else str(text)
+    return clean(said if len(said) <= limit else said[:limit])
 
 
 def without_secrets(url: str) -> str:

@@ -50,6 +50,15 @@ def test_messages_are_roles_and_parts() -> None:
     ]
 
 
+def test_a_reply_that_was_cut_off_says_no_reason() -> None:
+    tap = Tap(ON)
+    said = Reply(messages=(text("assistant", "half"),), finish_reasons=("",))
+    call(tap, answer=said, outcome="cancelled", ended_early=True)
+    assert tap.content(CHAT, "gen_ai.output.messages") == [
+        {"role": "assistant", "parts": [{"type": "text", "content": "half"}]}
+    ]
+
+
 def test_a_submitted_prompt_is_its_own_attribute_under_the_same_switch() -> None:
     tap = Tap(ON)
     call(tap, submitted_prompt="what I typed")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from middleware import Middleware, Settings
 from middleware.telemetry import Options, guard
 from middleware.telemetry.redaction import redactor
+from middleware.testing import Captured, capture
 from recall_store.secrets import find_secret
 
 from .taps import Tap, call, request, text
@@ -92,3 +96,48 @@ def test_a_rule_that_fails_drops_the_content_and_says_so_without_it(
             assert span.attributes is not None
             assert span.attributes["firsthand.content.dropped"] is True
             assert span.attributes["gen_ai.usage.input_tokens"] == 25
+
+
+def ask(captured: Captured, **settings: Any) -> str:
+    """What is exported of a call with a ticket number and a token in it, made with these settings."""
+    app = Middleware.from_settings(
+        capture_content="SPAN_AND_EVENT", hooks=[lambda payload: "branch=main"], **settings, **captured.providers
+    )
+    messages: Any = [{"role": "user", "content": f"see ticket-42 with {TOKEN}"}]
+    with app, captured.model.openai() as client:
+        said = app.wrap(client).chat.completions.create(model="m", messages=messages).choices[0].message.content
+    assert said == "it is ticket-43"
+    assert captured.requests[0]["messages"][0]["content"][0]["text"] == messages[0]["content"]
+    return captured.exported()
+
+
+@pytest.mark.parametrize("source", ["argument", "environment", "file"])
+def test_the_users_patterns_in_the_settings_reach_content_both_ways(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if source == "environment":
+        monkeypatch.setenv("FIRSTHAND_REDACT", r'["\\bticket-\\d+"]')
+    elif source == "file":
+        (tmp_path / "firsthand.toml").write_text(r"redact = ['\bticket-\d+']")
+    with capture("it is ticket-43") as captured:
+        exported = ask(captured, **({"redact": [r"\bticket-\d+"]} if source == "argument" else {}))
+    assert "ticket-4" not in exported and TOKEN not in exported
+    assert "see [redacted] with [redacted: " in exported and "it is [redacted]" in exported
+
+
+@pytest.mark.parametrize("rule", [broken, "(unclosed"])
+def test_a_rule_that_fails_leaves_the_call_as_it_is_and_exports_no_content(
+    rule: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "strict", False)
+    with capture("it is ticket-43") as captured:
+        given = Settings(capture_content="SPAN_AND_EVENT", redact=(rule,))
+        messages: Any = [{"role": "user", "content": "see ticket-42"}]
+        with Middleware(given, **captured.providers) as app, captured.model.openai() as client:
+            reply = app.wrap(client).chat.completions.create(model="m", messages=messages)
+            *_, _ = app.wrap(client).chat.completions.create(model="m", messages=messages, stream=True)
+        assert reply.choices[0].message.content == "it is ticket-43"
+        assert "ticket" not in captured.exported()
+        for span in captured.spans_named("chat"):
+            assert span.attributes is not None and span.attributes["firsthand.content.dropped"] is True
