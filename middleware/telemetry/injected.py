@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..injection import HOOK_TAG, MEMORY_TAG, Block, wrap_text
+from ..injection import HOOK_TAG, MEMORY_TAG, SESSION_TAG, SUBAGENT_TAG, Block, wrap_text
 from . import names
 from .content import Attributes
 from .labels import status_code
 
 __all__ = ["metadata", "sizes", "suspected", "too_long"]
 
-_FRAMES = (("memory", len(wrap_text("", MEMORY_TAG))), ("hook", len(wrap_text("", HOOK_TAG))))
+_FRAMES = tuple(
+    (source, len(wrap_text("", tag)))
+    for source, tag in (("memory", MEMORY_TAG), ("hook", HOOK_TAG), ("hook", SUBAGENT_TAG), ("hook", SESSION_TAG))
+)
 _REFUSED = frozenset({400, 422})
 
 
 def sizes(block: Block) -> Iterator[tuple[str, int]]:
     """Source and characters, tags included, of each part; unlike `block.chars` it builds no text."""
-    for (source, frame), body in zip(_FRAMES, (block.memory, block.hook), strict=True):
+    for (source, frame), body in zip(_FRAMES, (block.memory, block.hook, block.subagent, block.session), strict=True):
         if body:
             yield source, frame + len(body)
 
