@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ _LONGEST_POLL = 3600.0
 _POLL_WITHOUT_PIDFD = 0.02
 
 _live: set[int] = set()
+_starting = threading.RLock()
+_ended = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,18 +79,8 @@ class _Child:
     def __init__(
         self, argv: Sequence[str], *, data: bytes, cwd: str, env: Mapping[str, str], abort: int | None
     ) -> None:
-        self._process = subprocess.Popen(
-            argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            cwd=cwd,
-            env=env,
-            start_new_session=True,
-        )
+        self._process = _start(argv, cwd, env)
         self._pid = self._process.pid
-        _live.add(self._pid)
         self._exited = self._reaped = False
         pipes = [pipe for pipe in (self._process.stdin, self._process.stdout, self._process.stderr) if pipe is not None]
         self._stdin, self.stdout, self.stderr = (pipe.fileno() for pipe in pipes)
@@ -256,12 +249,42 @@ def _signal_group(pid: int, number: int) -> None:
             os.killpg(pid, number)
 
 
+def _start(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    # A child is listed before anybody can look for those that run.
+    with _starting:
+        if _ended:
+            raise OSError("this program is ending")
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            cwd=cwd,
+            env=env,
+            start_new_session=True,
+        )
+        _live.add(process.pid)
+        return process
+
+
 def kill_live() -> None:
-    """End the group of every child that is running: the program is about to end."""
+    """End the group of every child that is running, and start no more: the program is about to end."""
+    global _ended
+    _ended = True
+    in_order = _starting.acquire(timeout=_TERM_SECONDS)
     for pid in list(_live):
         _signal_group(pid, signal.SIGKILL)
+    if in_order:
+        _starting.release()
+
+
+def _renew() -> None:
+    global _starting
+    _starting = threading.RLock()
+    _live.clear()
 
 
 atexit.register(kill_live)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_live.clear)
+    os.register_at_fork(after_in_child=_renew)

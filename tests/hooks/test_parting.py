@@ -57,6 +57,44 @@ def test_a_signal_ends_hooks_test_and_its_hooks_at_once(tmp_path, number):
     until(lambda: not any(runs(said(pid)) for pid in pids))
 
 
+def test_a_hook_that_is_just_being_started_ends_with_the_others(tmp_path):
+    pid = tmp_path / "pid"
+    program = f"""
+import os, pathlib, subprocess, threading, time
+from middleware.hooks.process import kill_live, run
+
+class Slow(subprocess.Popen):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        time.sleep(0.5)
+
+subprocess.Popen = Slow
+argv = ["sh", "-c", "echo $$ > {pid}; sleep 32.5"]
+threading.Thread(target=run, args=(argv,), daemon=True,
+                 kwargs=dict(data=b"", cwd="/", env=dict(os.environ), timeout=60)).start()
+while not (pathlib.Path("{pid}").exists() and pathlib.Path("{pid}").read_text().strip()):
+    time.sleep(0.001)
+kill_live()
+os._exit(3)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, timeout=30, check=False)
+    assert ended.returncode == 3
+    until(lambda: not runs(said(pid)))
+
+
+def test_no_hook_starts_once_the_program_is_ending():
+    program = """
+from middleware.hooks.process import kill_live, run
+kill_live()
+try:
+    run(["true"], data=b"", cwd="/", env={}, timeout=5)
+except OSError as error:
+    print(error)
+"""
+    said = subprocess.run([sys.executable, "-c", program], cwd=ROOT, timeout=30, check=True, capture_output=True)
+    assert said.stdout == b"this program is ending\n"
+
+
 def test_a_handler_of_the_application_and_an_ignored_signal_are_left_alone():
     def ours(number, frame):
         raise AssertionError
