@@ -9,7 +9,7 @@ demo: $(READY)
 	$(BIN)/firsthand demo
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -19,7 +19,7 @@ from .hooks import Answer, Ask, HookSet, Question
 from .ledger import thread_of
 from .parts import Reply
 from .provenance import Origin, Submission
-from .sdks import Adapter, AsksUsage, Endpoint, Placement, materialised
+from .sdks import Adapter, AsksUsage, Eliding, Endpoint, Placement, materialised
 from .session import Admitted, Pipeline, Session
 from .sessions import Sessions
 from .settings import Settings
@@ -232,7 +232,7 @@ class Seam:
         endpoint: Endpoint | None = None,
     ) -> Any:
         """Send one request of the sync client; `endpoint` is this call's own, where the path does not say it."""
-        with outside():
+        with outside(), self._logged():
             return self._sent(client, post, path, arguments, endpoint)
 
     async def send_async(
@@ -244,7 +244,7 @@ class Seam:
         endpoint: Endpoint | None = None,
     ) -> Any:
         """Send one request of the async client."""
-        with outside():
+        with outside(), self._logged():
             return await self._sent_async(client, post, path, arguments, endpoint)
 
     def _sent(
@@ -299,6 +299,10 @@ class Seam:
     def quiet(self) -> AbstractContextManager[None]:
         """Around a method that other instrumentors patch: one call has one span, unless `coexist` is on."""
         return suppressing(self.wiring.settings.coexist)
+
+    def _logged(self) -> Eliding:
+        given = self.wiring.settings
+        return Eliding(given.capture_content == "NO_CONTENT" or not given.capture_injected)
 
     def carried(self) -> Callable[[], AbstractContextManager[None]]:
         """What makes all that is ambient now, the trace too, ambient in a `with` elsewhere, in one frame."""

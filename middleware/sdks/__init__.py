@@ -9,11 +9,13 @@ import importlib
 
 from ..errors import UnsupportedClient
 from .base import Adapter, AsksUsage, Collector, Endpoint, Placement, Seam, materialised, observed
+from .logs import Eliding
 
 __all__ = [
     "Adapter",
     "AsksUsage",
     "Collector",
+    "Eliding",
     "Endpoint",
     "Placement",
     "Seam",

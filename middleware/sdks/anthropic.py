@@ -27,6 +27,7 @@ from .base import (
     role_of,
     unechoed,
 )
+from .logs import elide_texts_of
 
 __all__ = ["ADAPTER"]
 
@@ -190,6 +191,7 @@ class _Anthropic:
         return carrier
 
     def sibling(self, client: Any, seam: Seam) -> Any:
+        elide_texts_of("anthropic._base_client")
         return posting_sibling(self, client, seam)
 
 

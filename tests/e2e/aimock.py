@@ -21,6 +21,7 @@ import httpx2
 import openai
 import pytest
 
+from .environments import alone
 from .frameworks.stage import without
 
 PACKAGE = "@copilotkit/aimock@1.43"
@@ -68,16 +69,17 @@ FIXTURES = {
 
 def installed() -> Path:
     """The server's script, installed when it is missing; fails, and never skips, without node or npm."""
-    if not SCRIPT.exists():
-        npm = shutil.which("npm")
-        if npm is None:
-            pytest.fail("npm is missing: the aimock tests need node 20 and npm (Debian: apt-get install nodejs npm)")
-        options = ("--no-save", "--no-package-lock", "--no-audit", "--no-fund")
-        done = subprocess.run(
-            [npm, "install", *options, PACKAGE, "--prefix", str(HERE)], capture_output=True, text=True, timeout=110
-        )
-        if done.returncode or not SCRIPT.exists():
-            pytest.fail(f"npm install {PACKAGE} failed with {done.returncode}: {done.stderr[-800:]}")
+    with alone("aimock"):
+        if not SCRIPT.exists():
+            npm = shutil.which("npm")
+            if npm is None:
+                pytest.fail("npm is missing: the aimock tests need node 20 and npm (Debian: apt-get install nodejs npm)")
+            options = ("--no-save", "--no-package-lock", "--no-audit", "--no-fund")
+            done = subprocess.run(
+                [npm, "install", *options, PACKAGE, "--prefix", str(HERE)], capture_output=True, text=True, timeout=300
+            )
+            if done.returncode or not SCRIPT.exists():
+                pytest.fail(f"npm install {PACKAGE} failed with {done.returncode}: {done.stderr[-800:]}")
     return SCRIPT
 
 
