@@ -73,7 +73,7 @@ def installed() -> Path:
         if not SCRIPT.exists():
             npm = shutil.which("npm")
             if npm is None:
-                pytest.fail("npm is missing: the aimock tests need node 20 and npm (Debian: apt-get install nodejs npm)")
+                pytest.fail("npm is missing: these tests need node 20 and npm (Debian: apt-get install nodejs npm)")
             options = ("--no-save", "--no-package-lock", "--no-audit", "--no-fund")
             done = subprocess.run(
                 [npm, "install", *options, PACKAGE, "--prefix", str(HERE)], capture_output=True, text=True, timeout=300
