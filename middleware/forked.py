@@ -29,4 +29,6 @@ def _renew_all() -> None:
         one.renew()
 
 
-os.register_at_fork(after_in_child=_renew_all)
+# Windows has no forks.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_all)

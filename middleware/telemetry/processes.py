@@ -29,9 +29,11 @@ class ForkLock:
         self.renew()
         renew_in_child(self)
         weak = weakref.WeakMethod(self._before), weakref.WeakMethod(self._after)
-        os.register_at_fork(
-            before=lambda: (call := weak[0]()) and call(), after_in_parent=lambda: (call := weak[1]()) and call()
-        )
+        # Windows has no forks.
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=lambda: (call := weak[0]()) and call(), after_in_parent=lambda: (call := weak[1]()) and call()
+            )
 
     def renew(self) -> None:
         """Be free, in a child."""
