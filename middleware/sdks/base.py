@@ -162,6 +162,9 @@ def observed(client_class: type, is_async: bool, quieted: tuple[str, ...] = ()) 
     def copy(self: Any, **options: Any) -> Any:
         made = client_class.copy(self, **options)  # type: ignore[attr-defined]
         made.__dict__["_firsthand_seam"] = self._firsthand_seam
+        if options.get("open_telemetry") is not None:
+            # The option replaces the client's whole one, and would have the SDK trace what we trace.
+            made._set_open_telemetry({**made.open_telemetry, "traces": False})
         return made
 
     def post(self: Any, path: str, **arguments: Any) -> Any:
