@@ -2,6 +2,9 @@
 
 The body arrives as the caller gave it, "not given" sentinels and one-shot iterables included. The SDK traces
 itself; its sibling of ours does not, and sends our trace context where its own `propagation` is on.
+
+With a message thread (the tool runner's default) the provider keeps the history: the reply that a request continues
+from says which session it is, and only the new messages are there to be read (ledger rule 10).
 """
 
 from __future__ import annotations
@@ -51,12 +54,14 @@ class _Messages:
             messages.append(message_of(role_of(raw), parts, raw=raw))
         read = tuple(messages)
         current, tool_result = current_of(read)
+        previous = get(body.get("thread"), "previous_message_id")
         return Request(
             messages=read,
             current=current,
             tool_result=tool_result,
             model=str(body.get("model") or ""),
             stream=body.get("stream") is True,
+            thread=previous if isinstance(previous, str) else None,
             system="".join(part.text for part in _parts(body.get("system"), {}) if part.kind == "text"),
             options=_options(body),
         )
@@ -261,9 +266,16 @@ def _options(body: Mapping[str, Any]) -> dict[str, object]:
         value = body.get(name)
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             found[name] = value
-    stop = body.get("stop_sequences")
+    stop, config = body.get("stop_sequences"), body.get("output_config")
     if isinstance(stop, (list, tuple)):
         found["stop_sequences"] = tuple(stop)
+    previous, effort = get(body.get("thread"), "previous_message_id"), get(config, "effort")
+    if isinstance(previous, str):
+        found["previous_response.id"] = previous
+    if isinstance(effort, str):
+        found["reasoning.level"] = effort
+    if get(get(config, "format"), "type") == "json_schema":
+        found["output.type"] = "json"
     return found
 
 
