@@ -26,6 +26,7 @@ class _OpenAI:
         "embeddings.create",
         "beta.chat.completions.create",
         "beta.chat.completions.parse",
+        "beta.responses.create",
     )
     _endpoints: Final[Mapping[str, Endpoint]] = {
         "/chat/completions": Chat(),
@@ -41,7 +42,8 @@ class _OpenAI:
         return any(base.__name__ == "AsyncAPIClient" for base in type(client).__mro__)
 
     def endpoint(self, path: str) -> Endpoint | None:
-        return self._endpoints.get(path)
+        # The beta ones are told from the others by a query alone.
+        return self._endpoints.get(path.partition("?")[0])
 
     def destination(self, client: object) -> tuple[str, str | None, int | None]:
         return destination(client, _provider)
