@@ -203,7 +203,7 @@ class _Anthropic:
 ADAPTER: Final[Adapter] = _Anthropic()
 
 
-def _provider(classes: list[str]) -> str:
+def _provider(classes: list[str], host: str) -> str:
     if any("Bedrock" in name for name in classes):
         return "aws.bedrock"
     return "gcp.vertex_ai" if any("Vertex" in name for name in classes) else "anthropic"

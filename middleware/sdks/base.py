@@ -230,10 +230,10 @@ def _quieted(client: Any, owner: Any, name: str, is_async: bool) -> Callable[...
     return functools.wraps(getattr(type(owner), name).__get__(owner))(call_async if is_async else call)
 
 
-def destination(client: Any, provider: Callable[[list[str]], str]) -> tuple[str, str | None, int | None]:
+def destination(client: Any, provider: Callable[[list[str], str], str]) -> tuple[str, str | None, int | None]:
     """The provider's name, the server's address and its port; read once for each base URL of a client.
 
-    `provider` names the provider by the names of the client's class and its bases.
+    `provider` names the provider by the names of the client's class and its bases, and by the server's.
     """
     url = getattr(client, "base_url", None)
     known = client.__dict__.get("_firsthand_destination")
@@ -241,7 +241,7 @@ def destination(client: Any, provider: Callable[[list[str]], str]) -> tuple[str,
         host, port = getattr(url, "host", None) or None, getattr(url, "port", None)
         if port is None:
             port = {"https": 443, "http": 80}.get(getattr(url, "scheme", ""))
-        known = (url, (provider([base.__name__ for base in type(client).__mro__]), host, port))
+        known = (url, (provider([base.__name__ for base in type(client).__mro__], host or ""), host, port))
         client.__dict__["_firsthand_destination"] = known
     found: tuple[str, str | None, int | None] = known[1]
     return found

@@ -15,6 +15,8 @@ from .responses import Responses
 
 __all__ = ["ADAPTER"]
 
+_AZURE: Final = (".openai.azure.com", ".openai.azure.us", ".openai.azure.cn", ".services.ai.azure.com")
+
 
 class _OpenAI:
     name = "openai"
@@ -61,5 +63,8 @@ class _OpenAI:
 ADAPTER: Final[Adapter] = _OpenAI()
 
 
-def _provider(classes: list[str]) -> str:
-    return "azure.ai.openai" if any("Azure" in name for name in classes) else "openai"
+def _provider(classes: list[str], host: str) -> str:
+    if any("Bedrock" in name for name in classes):
+        return "aws.bedrock"
+    # Azure's `/openai/v1` takes OpenAI's own client.
+    return "azure.ai.openai" if any("Azure" in name for name in classes) or host.endswith(_AZURE) else "openai"
