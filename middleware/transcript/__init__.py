@@ -3,6 +3,7 @@
 from .chain import walk
 from .flaws import Flaw
 from .folder import TranscriptFolder
+from .listing import SessionInfo, list_sessions, transcripts_in
 from .reader import Transcript, iter_records, parse, read
 from .scribe import Scribe, TraceIds
 from .writer import TranscriptWriter
@@ -10,12 +11,15 @@ from .writer import TranscriptWriter
 __all__ = [
     "Flaw",
     "Scribe",
+    "SessionInfo",
     "TraceIds",
     "Transcript",
     "TranscriptFolder",
     "TranscriptWriter",
     "iter_records",
+    "list_sessions",
     "parse",
     "read",
+    "transcripts_in",
     "walk",
 ]
