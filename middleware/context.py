@@ -12,17 +12,24 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Literal, TypeAlias
 
-__all__ = ["Name", "ambient", "carried", "inside", "is_inside", "setting"]
+__all__ = ["Name", "ambient", "ambient_of", "carried", "inside", "is_inside", "setting"]
 
 Name: TypeAlias = Literal["session", "submission", "origin", "bypass"]
 
 _ambient: ContextVar[Mapping[tuple[object, Name], object]] = ContextVar("firsthand_ambient", default={})  # noqa: B039
+_NOTHING: Mapping[Name, object] = {}
 _inside: ContextVar[bool] = ContextVar("firsthand_inside", default=False)
 
 
 def ambient(owner: object, name: Name) -> object | None:
     """What `owner` declared under `name` in this context, or None."""
     return _ambient.get().get((owner, name))
+
+
+def ambient_of(owner: object) -> Mapping[Name, object]:
+    """All that `owner` declared in this context."""
+    found = _ambient.get()
+    return {name: found[whose, name] for whose, name in found if whose is owner} if found else _NOTHING
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -20,6 +21,9 @@ _KEPT_BYTES = 8 << 20
 
 def watch(answer: Any, account: Account, endpoint: Endpoint) -> Any:
     """Settle the account for `answer`, now if it is a value, else when it ends; return what the caller gets."""
+    if _is_value(answer.__class__):
+        account.settle(_reply_of(endpoint, answer))
+        return answer
     if hasattr(answer, "http_response") and hasattr(answer, "parse"):
         return _watched_response(answer, account, endpoint)
     stream = watch_stream(answer, account, endpoint)
@@ -27,6 +31,12 @@ def watch(answer: Any, account: Account, endpoint: Endpoint) -> Any:
         return stream
     account.settle(_reply_of(endpoint, answer))
     return answer
+
+
+@functools.lru_cache(256)
+def _is_value(kind: Any) -> bool:
+    # A model object of an SDK is slow to say that it lacks an attribute.
+    return not any(hasattr(kind, name) for name in ("__next__", "__anext__", "parse"))
 
 
 def _reply_of(endpoint: Endpoint, value: object) -> Reply | None:

@@ -19,7 +19,7 @@ from .hooks import Answer, Ask, HookSet, Question
 from .ledger import thread_of
 from .parts import Reply
 from .provenance import Origin, Submission
-from .sdks import Adapter, AsksUsage, Eliding, Endpoint, Placement, materialised
+from .sdks import Adapter, AsksUsage, Endpoint, Placement, eliding, materialised
 from .session import Admitted, Pipeline, Session
 from .sessions import Sessions
 from .settings import Settings
@@ -55,7 +55,6 @@ class _Call:
         "_client",
         "_declared",
         "_endpoint",
-        "_ids",
         "_is_turn",
         "_request",
         "_seam",
@@ -68,20 +67,20 @@ class _Call:
         wiring = seam.wiring
         self._seam, self._client, self._endpoint, self._body = seam, client, endpoint, body
         self._request = request = endpoint.read(body)
-        declared, submission = context.ambient(wiring, "origin"), context.ambient(wiring, "submission")
+        here = context.ambient_of(wiring)
+        declared, submission = here.get("origin"), here.get("submission")
         self._declared = declared if isinstance(declared, Origin) else None
         self._submission = submission if isinstance(submission, Submission) else None
         self._admitted: Admitted | None = None
-        self._is_turn = endpoint.is_turn and not context.ambient(wiring, "bypass")
+        self._is_turn = endpoint.is_turn and not here.get("bypass")
         origin = self._declared or (Origin.TOOL_RESULT if request.tool_result else Origin.USER_QUERY)
-        bound = seam.session if seam.session is not None else context.ambient(wiring, "session")
+        bound = seam.session if seam.session is not None else here.get("session")
         self._session = bound if isinstance(bound, Session) else None
         named = self._session.id if self._session is not None and self._session.named else None
         if self._is_turn:
             trace = wiring.signals.start_turn(conversation_id=named, origin=origin)
         else:
             trace = wiring.signals.start_alone(conversation_id=named)
-        self._ids = (trace.trace_id, trace.span_id)
         self.account = Account(trace=trace, request=request, origin=origin if self._is_turn else None)
 
     @property
@@ -108,7 +107,7 @@ class _Call:
             ),
             submission=self._submission,
             declared=self._declared,
-            ids=self._ids,
+            ids=self.account.trace.ids,
         )
 
     def fetch(self, ask: Ask) -> Fetch:
@@ -180,19 +179,17 @@ class _Call:
         session, admitted = self._session, self._admitted
         if session is None or admitted is None:
             return
-        session.settled(admitted, reply, outcome, self._ids)
+        session.settled(admitted, reply, outcome, self.account.trace.ids)
         if not session.named:
             self._seam.wiring.sessions.heard(session, reply.id if reply is not None else None)
 
-    @contextlib.contextmanager
-    def sending(self, arguments: dict[str, Any]) -> Iterator[None]:
-        """Around the SDK's call: its span is current, and only there."""
-        with self._seam.quiet(), self.account.trace.current():
-            headers = self._seam.adapter.headers(self._client)
-            if headers:
-                options = dict(arguments.get("options") or {})
-                arguments["options"] = {**options, "headers": {**headers, **(options.get("headers") or {})}}
-            yield
+    def addressed(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments with the headers of the span that is current."""
+        headers = self._seam.adapter.headers(self._client)
+        if not headers:
+            return arguments
+        options = dict(arguments.get("options") or {})
+        return {**arguments, "options": {**options, "headers": {**headers, **(options.get("headers") or {})}}}
 
     def failed(self, error: BaseException) -> None:
         """Settle a call that raised; a reshaped request that was refused gets one line that names the setting."""
@@ -262,8 +259,8 @@ class Seam:
             if not call.is_watched_only:
                 call.admit(drive(call.steps(), call.fetch(ask).perform))
             arguments = call.start(arguments)
-            with call.sending(arguments):
-                answer = post(path, **arguments)
+            with self.quiet(), call.account.trace.current():
+                answer = post(path, **call.addressed(arguments))
         except BaseException as error:
             call.failed(error)
             raise
@@ -289,8 +286,8 @@ class Seam:
             if not call.is_watched_only:
                 call.admit(await drive_async(call.steps(), call.fetch(ask).perform_async))
             arguments = call.start(arguments)
-            with call.sending(arguments):
-                answer = await post(path, **arguments)
+            with self.quiet(), call.account.trace.current():
+                answer = await post(path, **call.addressed(arguments))
         except BaseException as error:
             call.failed(error)
             raise
@@ -300,9 +297,9 @@ class Seam:
         """Around a method that other instrumentors patch: one call has one span, unless `coexist` is on."""
         return suppressing(self.wiring.settings.coexist)
 
-    def _logged(self) -> Eliding:
+    def _logged(self) -> AbstractContextManager[None]:
         given = self.wiring.settings
-        return Eliding(given.capture_content == "NO_CONTENT" or not given.capture_injected)
+        return eliding(given.capture_content == "NO_CONTENT" or not given.capture_injected)
 
     def carried(self) -> Callable[[], AbstractContextManager[None]]:
         """What makes all that is ambient now, the trace too, ambient in a `with` elsewhere, in one frame."""

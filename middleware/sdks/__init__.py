@@ -9,17 +9,17 @@ import importlib
 
 from ..errors import UnsupportedClient
 from .base import Adapter, AsksUsage, Collector, Endpoint, Placement, Seam, materialised, observed
-from .logs import Eliding
+from .logs import eliding
 
 __all__ = [
     "Adapter",
     "AsksUsage",
     "Collector",
-    "Eliding",
     "Endpoint",
     "Placement",
     "Seam",
     "adapter_for",
+    "eliding",
     "materialised",
     "observed",
 ]

@@ -11,6 +11,7 @@ import functools
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 from ..injection import kept_parts, tag_of
@@ -34,6 +35,7 @@ __all__ = [
     "observed",
     "posting_sibling",
     "role_of",
+    "taker",
     "unechoed",
 ]
 
@@ -247,6 +249,23 @@ def destination(client: Any, provider: Callable[[list[str], str], str]) -> tuple
     return found
 
 
+def taker(value: object) -> Callable[..., Any]:
+    """What takes a field of `value`, called with it, the field's name and None; see `get`."""
+    kind: Any = type(value)
+    return _taker_of(kind)
+
+
+@functools.lru_cache(256)
+def _taker_of(kind: type[Any]) -> Callable[..., Any]:
+    if issubclass(kind, dict):
+        return dict.get
+    return _get if issubclass(kind, Mapping) else getattr
+
+
+def _get(value: object, name: str, otherwise: None) -> Any:
+    return get(value, name)
+
+
 def get(value: object, name: str) -> Any:
     """A field of an SDK object or of decoded JSON; None when it is not there."""
     # `isinstance` against an ABC costs more than the rest of this together, and chunks are many.
@@ -297,6 +316,8 @@ def materialised(body: Mapping[str, Any], *fields: str) -> Mapping[str, Any]:
     changed: dict[str, Any] = {}
     for name in fields:
         given = body.get(name)
+        if type(given) is str or (type(given) is list and _is_plain(given)):
+            continue
         items = listed(given)
         if isinstance(items, (list, tuple)):
             contents = [get(item, "content") for item in items]
@@ -309,6 +330,16 @@ def materialised(body: Mapping[str, Any], *fields: str) -> Mapping[str, Any]:
         if items is not given:
             changed[name] = items
     return {**body, **changed} if changed else body
+
+
+def _is_plain(items: list[Any]) -> bool:
+    for item in items:
+        if type(item) is not dict:
+            return False
+        kind = type(item.get("content"))
+        if kind is not str and kind is not list and kind is not NoneType:
+            return False
+    return True
 
 
 def message_of(role: str, parts: Iterable[Part], *, raw: object, after_tool: bool = False) -> Message:

@@ -7,20 +7,26 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar, Token
 from typing import Any, Final
 
-__all__ = ["Eliding", "elide_texts_of"]
+__all__ = ["elide_texts_of", "eliding"]
 
 _BODIES: Final = ("json_data", "extra_json")
 _NAMES: Final = frozenset({"model", "role", "type"})
 _FREE: Final = frozenset({"input", "metadata"})
+_AS_IT_IS: Final[AbstractContextManager[None]] = nullcontext()
+_watched: set[str] = set()
 _eliding: ContextVar[bool] = ContextVar("firsthand_eliding", default=False)
 
 
-class Eliding:
-    """In the block, requests are logged without their texts, if `on`."""
+def eliding(on: bool) -> AbstractContextManager[None]:
+    """In the block, requests are logged without their texts, if `on`; nothing where no SDK logs any."""
+    return _Eliding(on) if _watched else _AS_IT_IS
 
+
+class _Eliding:
     __slots__ = ("_on", "_token")
 
     def __init__(self, on: bool) -> None:
@@ -36,7 +42,8 @@ class Eliding:
 
 
 def elide_texts_of(logger: str) -> None:
-    """Have the logger of that name heed `Eliding`; its level and its handlers stay the application's."""
+    """Have the logger of that name heed `eliding`; its level and its handlers stay the application's."""
+    _watched.add(logger)
     logging.getLogger(logger).addFilter(_filter)
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import Token
 
 from opentelemetry import context as otel_context
 from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, Context
@@ -23,39 +23,42 @@ _TRACELOOP_KEY = "suppress_language_model_instrumentation"
 _PLAIN_KEY = "suppress_instrumentation"
 _TRACELOOP = "opentelemetry.semconv_ai"
 _GENAI = "opentelemetry.util.genai.invocation"
-_BLUNT = ("openinference.instrumentation", "logfire")
+_OPENINFERENCE, _LOGFIRE = "openinference.instrumentation", "logfire"
+_AS_IT_IS: AbstractContextManager[None] = nullcontext()
 
 
-@contextmanager
-def suppressing(coexist: bool) -> Iterator[None]:
+class _Attached:
+    """Makes a context the current one within a `with`, in one frame."""
+
+    __slots__ = ("_context", "_token")
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._token: Token[Context] | None = None
+
+    def __enter__(self) -> None:
+        self._token = otel_context.attach(self._context)
+
+    def __exit__(self, *raised: object) -> None:
+        if self._token is not None:
+            otel_context.detach(self._token)
+
+
+def suppressing(coexist: bool) -> AbstractContextManager[None]:
     """Keep other instrumentors from making spans in the `with`; `coexist` true leaves them alone.
 
-    Enter and leave it in one frame. A library that is not loaded costs a dictionary look-up.
+    Enter it at once, and leave it in the same frame. A library that is not loaded costs a dictionary look-up.
     """
     context = None if coexist else _suppressed()
     if context is None:
-        yield
-        return
-    token = otel_context.attach(otel_context.set_value(_OUTER, otel_context.get_current(), context))
-    try:
-        yield
-    finally:
-        otel_context.detach(token)
+        return _AS_IT_IS
+    return _Attached(otel_context.set_value(_OUTER, otel_context.get_current(), context))
 
 
-@contextmanager
-def outside() -> Iterator[None]:
+def outside() -> AbstractContextManager[None]:
     """Be as before `suppressing` in the `with`; nothing where nothing is suppressed."""
-    current = otel_context.get_current()
-    outer = otel_context.get_value(_OUTER, current)
-    if not isinstance(outer, Context):
-        yield
-        return
-    token = otel_context.attach(outer)
-    try:
-        yield
-    finally:
-        otel_context.detach(token)
+    outer = otel_context.get_current().get(_OUTER)
+    return _Attached(outer) if isinstance(outer, Context) else _AS_IT_IS
 
 
 def outer_context() -> Context:
@@ -64,7 +67,7 @@ def outer_context() -> Context:
     A processor may drop a span that is made where instrumentation is suppressed.
     """
     current = otel_context.get_current()
-    outer = otel_context.get_value(_OUTER, current)
+    outer = current.get(_OUTER)
     return outer if isinstance(outer, Context) else current
 
 
@@ -77,7 +80,7 @@ def _suppressed() -> Context | None:
     if _GENAI in loaded:
         before = context
         context = attempt("coexist", lambda: _without_genai(before), before)
-    if any(name in loaded for name in _BLUNT):
+    if _OPENINFERENCE in loaded or _LOGFIRE in loaded:
         context = otel_context.set_value(_PLAIN_KEY, True, context)
         context = otel_context.set_value(_SUPPRESS_INSTRUMENTATION_KEY, True, context)
     return context

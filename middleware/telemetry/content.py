@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -21,6 +21,7 @@ from .media import media_part
 __all__ = ["Attributes", "Writer"]
 
 Attributes: TypeAlias = dict[str, str | bool | int | float | tuple[str, ...]]
+T = TypeVar("T")
 _Json: TypeAlias = dict[str, object]
 
 _PART_COST = 64
@@ -53,14 +54,19 @@ class Writer:
         """The content attributes of a chat span or its event; a key is absent where there is nothing."""
         found: Attributes = {}
         if request is not None:
-            found[names.INPUT_MESSAGES] = self._bounded(lambda limit: self._input(request, limit))
-            if request.system or any(message.role == "system" for message in request.messages):
-                found[names.SYSTEM_INSTRUCTIONS] = self._bounded(lambda limit: self._system(request, limit))
+            said: list[Message] = []
+            instructions: list[Message] = []
+            for message in request.messages:
+                if not message.injection:
+                    (instructions if message.role == "system" else said).append(message)
+            found[names.INPUT_MESSAGES] = self._bounded(self._input, said)
+            if request.system or instructions:
+                found[names.SYSTEM_INSTRUCTIONS] = self._bounded(self._system, (request.system, instructions))
             tools = request.options.get(names.TOOL_DEFINITIONS_OPTION)
             if tools:
                 found[names.TOOL_DEFINITIONS] = _dump(_tools(tools))
         if reply is not None and reply.messages:
-            found[names.OUTPUT_MESSAGES] = self._bounded(lambda limit: self._output(reply, limit))
+            found[names.OUTPUT_MESSAGES] = self._bounded(self._output, reply)
         if submitted_prompt is not None:
             found[names.SUBMITTED_PROMPT] = self.text(submitted_prompt)
         return found
@@ -68,7 +74,7 @@ class Writer:
     def of_injection(self, blocks: Mapping[int, Block]) -> str:
         """The injected texts, by the index of the message that each was added to."""
 
-        def entries(limit: int) -> list[_Json]:
+        def entries(blocks: Mapping[int, Block], limit: int) -> list[_Json]:
             budget = _Budget(limit)
             found: list[_Json] = []
             for index in sorted(blocks, reverse=True):
@@ -81,7 +87,7 @@ class Writer:
                 found.append({"message": index, "sources": block.sources, "parts": parts})
             return found[::-1]
 
-        return self._bounded(entries)
+        return self._bounded(entries, blocks)
 
     def of_matches(self, matches: Iterable[Memory]) -> str:
         """Ids and scores of recalled memories, never their text."""
@@ -92,17 +98,16 @@ class Writer:
         limit = self.limit if self.hard_limit is None else max(1, min(self.limit, self.hard_limit - _PART_COST))
         return self._fit(text, _Budget(limit))
 
-    def _bounded(self, build: Callable[[int], list[_Json]]) -> str:
+    def _bounded(self, build: Callable[[T, int], list[_Json]], value: T) -> str:
         limit = self.limit
         for _ in range(4):
-            text = _dump(build(limit))
+            text = _encode(build(value, limit)).decode()
             if self.hard_limit is None or len(text) <= self.hard_limit:
                 return text
             limit = max(1, limit * self.hard_limit // (2 * len(text)))
         return "[]"
 
-    def _input(self, request: Request, limit: int) -> list[_Json]:
-        said = [m for m in request.messages if m.role != "system" and not m.injection]
+    def _input(self, said: list[Message], limit: int) -> list[_Json]:
         budget = _Budget(limit)
         found: list[_Json] = []
         for place in range(len(said) - 1, -1, -1):
@@ -123,17 +128,19 @@ class Writer:
             found.append(entry)
         return found
 
-    def _system(self, request: Request, limit: int) -> list[_Json]:
+    def _system(self, given: tuple[str, list[Message]], limit: int) -> list[_Json]:
         budget = _Budget(limit)
         found: list[_Json] = []
-        if request.system:
-            found.append({"type": "text", "content": self._fit(request.system, budget)})
-        for message in request.messages:
-            if message.role == "system" and not message.injection:
-                found += self._parts(message, budget)
+        system, messages = given
+        if system:
+            found.append({"type": "text", "content": self._fit(system, budget)})
+        for message in messages:
+            found += self._parts(message, budget)
         return found
 
     def _parts(self, message: Message, budget: _Budget) -> list[_Json]:
+        if len(message.parts) == 1 and message.parts[0].kind == "text":
+            return [{"type": "text", "content": self._fit(message.parts[0].text, budget)}]
         found: list[_Json] = []
         for place, part in enumerate(message.parts):
             if budget.left <= 0 and place:

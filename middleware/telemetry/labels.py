@@ -34,6 +34,8 @@ def hook_label(name: str | None, command: str | None = None) -> str:
 
 def short(text: object, limit: int = _SHORT_CHARS) -> str:
     """Valid UTF-8 of at most `limit` characters, for names and ids that nobody bounds and some servers number."""
+    if type(text) is str and len(text) <= limit and text.isascii() and "\x00" not in text:
+        return text
     said = text if isinstance(text, str) else str(text)
     return clean(said if len(said) <= limit else said[:limit])
 

@@ -48,7 +48,11 @@ def redactor(extra: tuple[Redaction, ...] = ()) -> Redact:
             text = rule.sub("[redacted]", text) if isinstance(rule, re.Pattern) else _checked(rule(text))
         if "PRIVATE KEY" in text:
             text = _PRIVATE_KEY.sub("[redacted: private-key]", text)
-        windows = _windows(text)
+        # One byte a character; anything outside Latin-1 is no token character.
+        long = _LONG in text.encode("latin-1", "replace").translate(_TOKEN)
+        if not long and "@" not in text and _ARTIFACTORY.search(text) is None:
+            return text
+        windows = _windows(text, long)
         if not windows:
             return text
         near = "\n".join(text[start:stop] for start, stop in windows)
@@ -138,9 +142,9 @@ def _marked(confirm: Callable[[str], bool] | None, mark: str, found: re.Match[st
     return mark if confirm is None or confirm(whole) else whole
 
 
-def _windows(text: str) -> list[tuple[int, int]]:
-    """Where a secret could be, in order and without overlap."""
-    spots = sorted(_spots(text))
+def _windows(text: str, long: bool) -> list[tuple[int, int]]:
+    """Where a secret could be, in order and without overlap; `long` tells of a long run of token characters."""
+    spots = sorted(_spots(text, long))
     merged: list[tuple[int, int]] = []
     for start, stop in spots:
         start, stop = max(0, start - _MARGIN), min(len(text), stop + _MARGIN)
@@ -151,9 +155,8 @@ def _windows(text: str) -> list[tuple[int, int]]:
     return merged
 
 
-def _spots(text: str) -> Iterator[tuple[int, int]]:
-    # One byte a character, so that places stay; anything outside Latin-1 is no token character.
-    if _LONG in text.encode("latin-1", "replace").translate(_TOKEN):
+def _spots(text: str, long: bool) -> Iterator[tuple[int, int]]:
+    if long:
         for run in _RUNS.finditer(text):
             if _TELLING.search(run.group()):
                 yield run.span()

@@ -66,16 +66,10 @@ class TurnTrace:
         self._context = self._chat_context = set_span_in_context(self._span, self._context)
 
     @property
-    def trace_id(self) -> str | None:
-        """The trace's id, 32 hexadecimal digits; None when there is no valid one."""
+    def ids(self) -> tuple[str | None, str | None]:
+        """The ids of the trace and of the turn's span, 32 and 16 hexadecimal digits; None when they are not valid."""
         found = self._span.get_span_context()
-        return format_trace_id(found.trace_id) if found.is_valid else None
-
-    @property
-    def span_id(self) -> str | None:
-        """The turn span's id, 16 hexadecimal digits; None when there is no valid one."""
-        found = self._span.get_span_context()
-        return format_span_id(found.span_id) if found.is_valid else None
+        return (format_trace_id(found.trace_id), format_span_id(found.span_id)) if found.is_valid else (None, None)
 
     def start_hook(self, *, event: str, type: str, label: str) -> HookTrace:
         """Start a hook call's span, child of the turn; `label` is never a command line (`hook_label`)."""

@@ -116,6 +116,6 @@ def test_a_body_too_deep_to_walk_is_logged_without_any_of_it(caplog: pytest.LogC
     for _ in range(100_000):
         nested = [nested]
     logs.elide_texts_of("tests.sdk")
-    with caplog.at_level(logging.DEBUG), logs.Eliding(True):
+    with caplog.at_level(logging.DEBUG), logs.eliding(True):
         logging.getLogger("tests.sdk").debug("Request options: %s", {"json_data": {"x": nested}, "url": "/v1"})
     assert caplog.messages == ["Request options: {'json_data': '<nested too deeply>', 'url': '/v1'}"]

@@ -109,8 +109,7 @@ def test_the_ids_are_the_turns_in_hexadecimal() -> None:
     settle(trace, None)
     context = tap.span("firsthand.turn").context
     assert context is not None
-    assert trace.trace_id == f"{context.trace_id:032x}"
-    assert trace.span_id == f"{context.span_id:016x}"
+    assert trace.ids == (f"{context.trace_id:032x}", f"{context.span_id:016x}")
 
 
 def test_without_a_provider_nothing_has_an_id_and_nothing_fails() -> None:
@@ -119,7 +118,7 @@ def test_without_a_provider_nothing_has_an_id_and_nothing_fails() -> None:
     with trace.current():
         trace.first_chunk()
     settle(trace, asked, answer=reply())
-    assert (trace.trace_id, trace.span_id) == (None, None)
+    assert trace.ids == (None, None)
 
 
 def test_the_chat_span_is_current_in_the_with_only() -> None:

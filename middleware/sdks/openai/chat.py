@@ -12,7 +12,7 @@ from typing import Any, Final
 from ...injection import Block
 from ...parts import Message, Part, Reply, Request, Role, Usage
 from ...turn import SYSTEM
-from ..base import Placement, current_of, get, is_content, mapping_of, message_of, role_of, unechoed
+from ..base import Placement, current_of, get, is_content, mapping_of, message_of, role_of, taker, unechoed
 
 __all__ = ["Chat"]
 
@@ -100,14 +100,21 @@ class Chat:
         return not get(chunk, "choices") and get(chunk, "usage") is not None
 
     def reply(self, value: object) -> Reply:
-        choices = get(value, "choices") or ()
-        messages = tuple(_message(get(choice, "message"), {}) for choice in choices if get(choice, "message"))
+        take = taker(value)
+        messages: list[Message] = []
+        reasons: list[str] = []
+        for choice in take(value, "choices", None) or ():
+            of_choice = taker(choice)
+            message = of_choice(choice, "message", None)
+            if message:
+                messages.append(_message(message, {}))
+            reasons.append(str(of_choice(choice, "finish_reason", None) or ""))
         return Reply(
-            messages=messages,
-            id=get(value, "id"),
-            model=get(value, "model"),
-            finish_reasons=tuple(str(get(choice, "finish_reason") or "") for choice in choices),
-            usage=_usage(get(value, "usage")),
+            messages=tuple(messages),
+            id=take(value, "id", None),
+            model=take(value, "model", None),
+            finish_reasons=tuple(reasons),
+            usage=_usage(take(value, "usage", None)),
         )
 
     def collector(self) -> _ChatChunks:
@@ -133,15 +140,16 @@ class _ChatChunks:
 
     def add(self, chunk: object) -> bool:
         said = False
-        for choice in get(chunk, "choices") or ():
+        take = taker(chunk)
+        for choice in take(chunk, "choices", None) or ():
             index = get(choice, "index") or 0
             state = self._choices.get(index)
             if state is None:
                 state = self._choices[index] = _Choice()
             said = state.add(choice) or said
         if self._id is None:
-            self._id, self._model = get(chunk, "id"), get(chunk, "model")
-        usage = get(chunk, "usage")
+            self._id, self._model = take(chunk, "id", None), take(chunk, "model", None)
+        usage = take(chunk, "usage", None)
         if usage is not None:
             self._usage = usage
         return said
@@ -167,11 +175,13 @@ class _Choice:
         self.finish_reason: str | None = None
 
     def add(self, choice: object) -> bool:
-        delta = get(choice, "delta")
-        self.finish_reason = get(choice, "finish_reason") or self.finish_reason
-        text = get(delta, "content") or get(delta, "refusal")
+        of_choice = taker(choice)
+        delta = of_choice(choice, "delta", None)
+        self.finish_reason = of_choice(choice, "finish_reason", None) or self.finish_reason
+        take = taker(delta)
+        text = take(delta, "content", None) or take(delta, "refusal", None)
         thought = _unlisted(delta, "reasoning_content")
-        calls = get(delta, "tool_calls")
+        calls = take(delta, "tool_calls", None)
         if text:
             self.texts.append(text)
         if thought:
@@ -211,16 +221,17 @@ def _message(raw: object, names: dict[str, str], *, after_tool: bool = False) ->
     if isinstance(thought, str) and thought:
         parts.append(Part(kind="reasoning", text=thought))
     parts += _parts(content)
-    refusal, audio, legacy = get(raw, "refusal"), get(raw, "audio"), get(raw, "function_call")
+    take = taker(raw)
+    refusal, audio, legacy = take(raw, "refusal", None), take(raw, "audio", None), take(raw, "function_call", None)
     if isinstance(refusal, str) and refusal:
         parts.append(Part(kind="text", text=refusal))
-    if get(audio, "id") is not None:
+    if audio is not None and get(audio, "id") is not None:
         # The application sends the id back, without the sound.
         parts.append(Part(kind="other", raw={"audio": str(get(audio, "id"))}))
-    if get(legacy, "name") is not None:
+    if legacy is not None and get(legacy, "name") is not None:
         name = str(get(legacy, "name"))
         parts.append(Part(kind="tool_call", id=name, name=name, text=str(get(legacy, "arguments") or ""), raw=legacy))
-    for call in get(raw, "tool_calls") or ():
+    for call in take(raw, "tool_calls", None) or ():
         function = get(call, "function") or get(call, "custom")
         call_id, name = str(get(call, "id") or ""), str(get(function, "name") or "")
         names[call_id] = name
@@ -264,10 +275,13 @@ def _tool(call_id: str, name: str, raw: object) -> Message:
 
 
 def _usage(usage: object) -> Usage:
-    prompt, completion = get(usage, "prompt_tokens_details"), get(usage, "completion_tokens_details")
+    if usage is None:
+        return Usage()
+    take = taker(usage)
+    prompt, completion = take(usage, "prompt_tokens_details", None), take(usage, "completion_tokens_details", None)
     return Usage(
-        input_tokens=get(usage, "prompt_tokens"),
-        output_tokens=get(usage, "completion_tokens"),
+        input_tokens=take(usage, "prompt_tokens", None),
+        output_tokens=take(usage, "completion_tokens", None),
         cache_read_tokens=get(prompt, "cached_tokens"),
         reasoning_tokens=get(completion, "reasoning_tokens"),
     )
