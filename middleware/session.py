@@ -144,8 +144,6 @@ class Session:
                 self._scribe.turn(turn, prepared, ids)
             if sticky is None:
                 entry = self.ledger.admit(thread, prepared.block)
-                if turn.subagent is not None:
-                    self._opened = Opened(instruction=turn.instruction)
         except HookBlocked as refusal:
             blocked = refusal
             if self._scribe is not None:
@@ -155,7 +153,7 @@ class Session:
             raise
         finally:
             if entry is None:
-                self._later[:0] = turn.pending
+                self._give_back(turn)
             if flight is not None:
                 self.ledger.land(flight, entry=entry, blocked=blocked)
         return Admitted(turn=turn, prepared=prepared, thread=thread, entry=entry)
@@ -223,6 +221,13 @@ class Session:
             self._opening = None
             flight.landed.set_result(None)
 
+    def _give_back(self, turn: Turn) -> None:
+        """Keep for the next turn what was meant for one that is not sent."""
+        with self._lock:
+            self._later[:0] = turn.pending
+            if turn.subagent is not None and self._opened is not None:
+                self._opened = Opened(instruction=self._opened.instruction, subagent=turn.subagent)
+
     def _scene(self, prompt_id: str | None) -> Scene:
         return Scene(
             session_id=self.id,
@@ -289,12 +294,15 @@ class Session:
             # What a retry sends is fixed, and without a message there is no place: it stays for the next turn.
             taken = sticky is None and request.current is not None
             pending, self._later = (tuple(self._later), []) if taken else ((), self._later)
-        start = self._opened or Opened()
+            start = self._opened or Opened()
+            subagent = start.subagent if taken and origin is not Origin.TOOL_RESULT else None
+            if subagent is not None:
+                self._opened = Opened(instruction=start.instruction)
         return Turn(
             request=request,
             scene=self._scene(prompt_id),
             instruction=start.instruction,
-            subagent=start.subagent if origin is not Origin.TOOL_RESULT else None,
+            subagent=subagent,
             pending=pending,
             origin=origin,
             submitted_prompt=submitted_prompt(origin, vouched.submitted_prompt) if vouched is not None else None,

@@ -178,6 +178,37 @@ def test_subagent_start_context_is_its_own_part_of_the_first_user_message(tmp_pa
     assert records[1]["systemPayload"] == {"displayText": "look", "hookContext": "ctx", "subagentContext": "sub"}
 
 
+def test_of_a_subagents_parallel_first_messages_one_has_the_context_of_its_start():
+    model, both = OpenAIModel(), threading.Barrier(3)
+
+    def slow(payload):
+        both.wait(30)
+
+    app = app_with([("SubagentStart", lambda payload: "be brief"), ("UserPromptSubmit", slow)])
+    with sync_client(model) as plain:
+        client = app.wrap(plain, session=app.open("sub", parent=app.open("main")))
+        threads = [threading.Thread(target=ask, args=(client, user(f"question {n}"))) for n in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    sent = [str(request) for request in model.requests]
+    assert sorted(SUBAGENT.format("be brief").replace("\n", "\\n") in one for one in sent) == [False, False, True]
+
+
+def test_a_blocked_first_message_leaves_the_context_of_the_start_to_the_next():
+    model, verdicts = OpenAIModel(), iter([False, None])
+    app = app_with(
+        [("SubagentStart", lambda payload: "be brief"), ("UserPromptSubmit", lambda payload: next(verdicts))]
+    )
+    with sync_client(model) as plain:
+        client = app.wrap(plain, session=app.open("sub", parent=app.open("main")))
+        with pytest.raises(HookBlocked):
+            ask(client, user("first"))
+        ask(client, user("second"))
+    assert SUBAGENT.format("be brief").replace("\n", "\\n") in str(model.requests[0])
+
+
 def test_a_subagent_of_an_earlier_process_does_not_start_again(tmp_path):
     model, calls = OpenAIModel(), []
     for _ in range(2):

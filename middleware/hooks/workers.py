@@ -10,9 +10,10 @@ import contextvars
 import os
 import threading
 from collections.abc import Callable, Coroutine
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
+from .abort import on_abort
 from .base import HookResult
 
 __all__ = ["STOP_SECONDS", "TooManyAbandoned", "call_in_worker", "call_on_loop"]
@@ -31,16 +32,17 @@ class TooManyAbandoned(RuntimeError):
 
 
 class _Call:
-    """One call and its answer; `done` is released when there is one."""
+    """One call; its answer, or None once nobody waits for one any more, is put into `answers`."""
 
-    __slots__ = ("answer", "context", "done", "function")
+    __slots__ = ("answers", "context", "function")
 
     def __init__(self, function: Callable[[], HookResult]) -> None:
         self.function = function
         self.context = contextvars.copy_context()
-        self.done = threading.Lock()
-        self.done.acquire()
-        self.answer: HookResult | None = None
+        self.answers: SimpleQueue[HookResult | None] = SimpleQueue()
+
+    def give_up(self) -> None:
+        self.answers.put(None)
 
 
 class _Worker:
@@ -56,25 +58,25 @@ class _Worker:
         while True:
             call = self.inbox.get()
             try:
-                call.answer = call.context.run(call.function)
+                answer = call.context.run(call.function)
             except BaseException as error:  # noqa: BLE001 - a thread that ends would keep its caller waiting
-                call.answer = _failed(f"it raised {type(error).__name__}")
+                answer = _failed(f"it raised {type(error).__name__}")
             keep = len(_idle) < _MOST_IDLE
             if keep:
                 _idle.append(self)
-            call.done.release()
-            # After the release: a caller that gave up adds the call first and looks at `done` once more.
+            call.answers.put(answer)
+            # After the put: a caller that gave up adds the call first and looks once more.
             _abandoned.discard(call)
             if not keep:
                 return
-            del call
+            del call, answer
 
 
 def call_in_worker(function: Callable[[], HookResult], timeout: float) -> HookResult | None:
     """Call `function` in another thread with the caller's context variables.
 
-    Returns what it returned (for what it raised, a failed result), or None after `timeout` seconds. Raises
-    `TooManyAbandoned`.
+    Returns what it returned (for what it raised, a failed result), or None after `timeout` seconds and once the turn is
+    cancelled. Raises `TooManyAbandoned`.
     """
     if len(_abandoned) >= _MOST_ABANDONED:
         raise TooManyAbandoned
@@ -84,13 +86,20 @@ def call_in_worker(function: Callable[[], HookResult], timeout: float) -> HookRe
     except IndexError:
         worker = _Worker()
     worker.inbox.put(call)
-    if call.done.acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
-        return call.answer
+    try:
+        with on_abort(call.give_up):
+            answer = call.answers.get(timeout=min(timeout, threading.TIMEOUT_MAX))
+    except Empty:
+        answer = None
+    if answer is not None:
+        return answer
     _abandoned.add(call)
-    if call.done.acquire(blocking=False):
-        _abandoned.discard(call)
-        return call.answer
-    return None
+    try:
+        answer = call.answers.get_nowait()
+    except Empty:
+        return None
+    _abandoned.discard(call)
+    return answer
 
 
 async def call_on_loop(coroutine: Coroutine[Any, Any, HookResult], seconds: float) -> HookResult | None:

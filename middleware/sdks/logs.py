@@ -1,6 +1,7 @@
 """What an SDK's own logger says of a wrapped client's requests: their shape, and no text of them.
 
-Anthropic's SDK writes whole requests to its logger at DEBUG, with the text that we have added to them.
+Anthropic's SDK, and OpenAI's up to 3.3, write whole requests to their loggers at DEBUG, with the text that we have
+added to them.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..base import Adapter, Endpoint, Seam, destination, posting_sibling
+from ..logs import elide_texts_of
 from .chat import Chat
 from .embeddings import Embeddings
 from .responses import Responses
@@ -57,6 +58,7 @@ class _OpenAI:
         return {}
 
     def sibling(self, client: Any, seam: Seam) -> Any:
+        elide_texts_of("openai._base_client")
         return posting_sibling(self, client, seam)
 
 
