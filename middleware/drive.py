@@ -29,8 +29,9 @@ from .hooks import (
     HookSet,
     abortable,
     context_of,
+    counts_as_success,
+    effects,
     is_aborted,
-    is_blocking,
     without_abort,
 )
 from .injection import Memory
@@ -273,29 +274,15 @@ def _warn_once(failure: Exception) -> None:
 def _reported(hook: Hook, result: HookResult, trace: Any) -> HookResult:
     trace.finish(
         outcome=result.outcome,
-        success=result.success,
+        success=counts_as_success(result),
         duration_ms=result.duration_ms,
         exit_code=result.exit_code,
         output_chars=result.output_chars,
         error=result.error,
     )
-    if result.outcome in ("non_blocking_error", "timeout") and not is_blocking(result):
-        why = _failure(result)
-        _log.warning(
-            "firsthand: hook %s %s; the prompt goes on without it (see: firsthand hooks test)", hook.label, why
-        )
-    for warning in result.warnings:
-        _log.warning("firsthand: hook %s: %s", hook.label, warning)
+    for sentence in effects(hook, result):
+        _log.warning("firsthand: hook %s: %s", hook.label, sentence)
     return result
-
-
-def _failure(result: HookResult) -> str:
-    """Why a hook failed, in words that quote nothing of what it said or was told."""
-    if result.outcome == "timeout":
-        return "timed out"
-    if result.exit_code not in (None, 0):
-        return f"failed with exit code {result.exit_code}"
-    return f"failed: {(result.error or 'no reason given').partition(':')[0]}"
 
 
 def _memories(matches: list[Match], delivered: Any, top_k: int) -> tuple[Memory, ...]:

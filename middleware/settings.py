@@ -25,6 +25,7 @@ __all__ = ["CAPTURE_VARIABLE", "Settings"]
 CAPTURE_VARIABLE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _PREFIX = "FIRSTHAND_"
 _OTHER_VARIABLES = ("FIRSTHAND_EMBEDDING_MODEL",)
+_PARAMETERS = ("hooks", "session", "tracer_provider", "meter_provider", "logger_provider")
 _CAPTURE = ("NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT")
 _ON, _OFF = ("true", "1", "yes", "on"), ("false", "0", "no", "off", "")
 
@@ -138,7 +139,10 @@ def _known(name: str, source: str) -> None:
         return
     if name == "firsthand" and source == "firsthand.toml":
         raise SettingsError("firsthand.toml has a table [firsthand]; drop the header, the settings stand at the top")
-    near = difflib.get_close_matches(name, NAMES, 1)
+    names = (*NAMES, *_PARAMETERS) if source == "argument" else NAMES
+    near = difflib.get_close_matches(name, names, 1) or [
+        known for known in names if len(name) > 2 and known.startswith(name)
+    ]
     hint = f"did you mean {near[0]}?" if near else "the README's table lists the names"
     if source == "environment":
         name, hint = _PREFIX + name.upper(), hint.replace(near[0], _PREFIX + near[0].upper()) if near else hint

@@ -71,6 +71,8 @@ def test_redaction_patterns_may_be_one_or_a_json_list_in_the_environment(tmp_pat
     ("toml", "line"),
     [
         ("transcript = 'x'", "unknown setting 'transcript' in firsthand.toml; did you mean transcripts?"),
+        ("hook = 'x'", "unknown setting 'hook' in firsthand.toml; did you mean hooks_file?"),
+        ("hooks = 'x'", "unknown setting 'hooks' in firsthand.toml; did you mean hooks_file?"),
         ("qqq = 1", "unknown setting 'qqq' in firsthand.toml; the README's table lists the names"),
         ("recall_top_k = 0", "setting recall_top_k from firsthand.toml is 0; it must be a whole number over 0"),
         ("recall_timeout = 'soon'", "setting recall_timeout from firsthand.toml is 'soon'; it must be seconds, over 0"),
@@ -100,6 +102,8 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path):
 def test_an_unknown_argument_is_named(tmp_path):
     with pytest.raises(SettingsError, match="unknown setting 'stroe' in argument; did you mean store"):
         load(tmp_path, stroe="x")
+    with pytest.raises(SettingsError, match=r"unknown setting 'hook' in argument; did you mean hooks\?"):
+        load(tmp_path, hook="x")
 
 
 @given(st.sampled_from(NAMES), st.text(max_size=12))

@@ -4,7 +4,8 @@ from .abort import abortable, is_aborted, without_abort
 from .aggregate import aggregate, blocks, chain, context_of, is_blocking
 from .base import CallHooks, Hook, HookResult
 from .command import CommandHook
-from .entries import FIRED
+from .effects import counts_as_success, effects
+from .events import FIRED
 from .function import FunctionHook
 from .prompt import Answer, Ask, PromptHook, Question
 from .select import HookSet, load_hooks
@@ -26,6 +27,8 @@ __all__ = [
     "blocks",
     "chain",
     "context_of",
+    "counts_as_success",
+    "effects",
     "is_aborted",
     "is_blocking",
     "load_hooks",

@@ -7,7 +7,7 @@ name. What an executor may not do is raise: a broken hook is a `HookResult`, and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Protocol, TypeAlias
 
 __all__ = ["CallHooks", "Executor", "Hook", "HookOutcomeName", "HookResult", "Payload", "label_of"]
@@ -24,6 +24,9 @@ class HookResult:
     false. `error` says what went wrong, without what the hook printed. `exit_code` is -1 for a death by signal, None
     when there was no process or no exit. `duration_ms` is wall time; `output_chars` counts the code points of the text
     that was interpreted. `warnings` name what the author of the hook should mend; they quote nothing it printed.
+    `raised_at` is the file and the line where a function failed. `printed` is what a command or a server said, by the
+    name of the stream, for nobody but the person who tries the hook: no log and no span has it. `is_answer` says that
+    `output` is a JSON object of the hook's own, and not what its text was taken for.
     """
 
     success: bool
@@ -34,6 +37,9 @@ class HookResult:
     duration_ms: float = 0.0
     output_chars: int = 0
     warnings: tuple[str, ...] = ()
+    raised_at: str = ""
+    printed: tuple[tuple[str, bytes], ...] = field(default=(), repr=False, compare=False)
+    is_answer: bool = field(default=False, repr=False, compare=False)
 
 
 class Hook(Protocol):

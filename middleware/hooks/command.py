@@ -21,6 +21,7 @@ from typing import ClassVar
 from ..errors import SettingsError
 from .base import HookResult, Payload, label_of
 from .jsontext import encode
+from .keys import about_timeout
 from .output import interpret, refused, timed_out
 from .process import LIMIT, run
 
@@ -95,6 +96,8 @@ class CommandHook:
         )
         if ran.timed_out:
             result = timed_out(self.timeout_ms, fail_closed=self.fail_closed, name=self.label)
+            said = (("stdout", ran.stdout), ("stderr", ran.stderr))
+            result = replace(result, printed=tuple((name, data) for name, data in said if data))
         elif ran.exit_code is None:
             result = self._failed("Hook's exit status was taken by another part of the program (is SIGCHLD ignored?)")
         else:
@@ -129,10 +132,7 @@ class CommandHook:
             raise SettingsError(f"{where}: `shell` is {shell!r}; use one of {', '.join(_SHELLS)}")
         if fail_mode not in ("open", "closed"):
             raise SettingsError(f"{where}: `failMode` is {fail_mode!r}; use open or closed")
-        timeout_ms, legacy = timeout_of(entry.get("timeout"))
-        warnings = []
-        if legacy:
-            warnings.append(f"{where}: a timeout of {_LEGACY_FROM} or more is read as milliseconds; write seconds")
+        timeout_ms, _ = timeout_of(entry.get("timeout"))
         hook = cls(
             command=command,
             name=name,
@@ -144,7 +144,7 @@ class CommandHook:
             fail_closed=fail_mode == "closed",
             background=entry.get("async") is True,
         )
-        return hook, tuple(warnings)
+        return hook, about_timeout(cls.type, entry.get("timeout"), timeout_ms, where)
 
 
 EXECUTOR = CommandHook

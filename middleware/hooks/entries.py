@@ -7,48 +7,24 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 from ..errors import SettingsError
 from .base import Executor, Hook
+from .events import EVENTS, FIRED
+from .keys import about_entry, about_group, meant
 from .matchers import SUBJECTS, is_everything, is_usable
 
-__all__ = ["EVENTS", "FIRED", "Entry", "Securable", "State", "entries_of", "executor_of", "without_duplicates"]
+if TYPE_CHECKING:
+    from .guard import Refused
 
-FIRED = ("UserPromptSubmit", "SessionStart", "SubagentStart")
-"""The events that this program fires."""
+__all__ = ["Entry", "Securable", "State", "entries_of", "executor_of", "types", "without_duplicates"]
 
-EVENTS = frozenset(
-    {
-        "UserPromptSubmit",
-        "UserPromptExpansion",
-        "SessionStart",
-        "SessionEnd",
-        "SessionDelete",
-        "PreToolUse",
-        "PostToolUse",
-        "PostToolUseFailure",
-        "PostToolBatch",
-        "PermissionRequest",
-        "PermissionDenied",
-        "Notification",
-        "Stop",
-        "StopFailure",
-        "MessageDisplay",
-        "SubagentStart",
-        "SubagentStop",
-        "PreCompact",
-        "PostCompact",
-        "TodoCreated",
-        "TodoCompleted",
-        "InstructionsLoaded",
-    }
-)
-"""The events of the reference."""
-
-State: TypeAlias = Literal["runs", "disabled", "untrusted", "duplicate", "skipped", "invalid"]
+State: TypeAlias = Literal["runs", "refused", "disabled", "untrusted", "duplicate", "skipped", "invalid"]
 
 _NO_EVENTS = frozenset({"enabled", "disabled", "notifications"})
 
@@ -58,14 +34,16 @@ class Entry:
     """One hook as a file has it, and what becomes of it; an event that is not fired is one entry.
 
     `where` is the file and the place in it, `what` the command, URL or prompt. `hook` is None for what cannot run;
-    `why` is then one line, also for one that could and does not. `source` tells sources apart. A matcher that the
-    event ignores is not kept.
+    `why` is then one line, also for one that could and does not. One that is `refused` runs, and fails each time: it
+    may not ask its URL, and `allowed_by` is the setting that would let it, if any does. `source` tells sources apart.
+    A matcher that the event ignores is not kept.
     """
 
     event: str
     where: str
     state: State = "runs"
     why: str = ""
+    allowed_by: str = ""
     type: str = ""
     name: str = ""
     what: str = ""
@@ -74,6 +52,11 @@ class Entry:
     hook: Hook | None = None
     warnings: tuple[str, ...] = ()
 
+    @property
+    def is_called(self) -> bool:
+        """Whether its hook is called when its event is fired."""
+        return self.state in ("runs", "refused")
+
 
 @runtime_checkable
 class Securable(Protocol):
@@ -81,6 +64,10 @@ class Securable(Protocol):
 
     def secured(self, security: object, where: str) -> tuple[Hook, tuple[str, ...]]:
         """This hook under `security`, and warnings. Raises `SettingsError`."""
+        ...
+
+    def refusal(self) -> Refused | None:
+        """Why it will never be asked, if that can be told without asking."""
         ...
 
 
@@ -103,10 +90,11 @@ def entries_of(document: object, *, where: str, source: str = "") -> list[Entry]
             entries += (replace(entry, source=source) for entry in _event_entries(event, definitions, place, security))
         elif event not in _NO_EVENTS:
             known = event in EVENTS
+            near = f"did you mean {meant(event, EVENTS) or FIRED[0]}?"
             warning = (
                 f"{place} is not fired by firsthand; its hooks are skipped"
                 if known
-                else f"{where}: {event!r} is no event; its hooks are skipped, did you mean {FIRED[0]}?"
+                else f"{where}: {event!r} is no event; its hooks are skipped, {near}"
             )
             why = "is not fired by firsthand" if known else "is no event"
             entries.append(
@@ -125,7 +113,7 @@ def without_duplicates(entries: Iterable[Entry]) -> list[Entry]:
     names: dict[tuple[object, ...], Entry] = {}
     for entry in entries:
         hook = entry.hook
-        if entry.state == "runs" and hook is not None:
+        if entry.is_called and hook is not None:
             # A hook behind a matcher may still be the first one that runs for some subject.
             same = (entry.event, hook.key, entry.matcher)
             twin = keys.get((entry.event, hook.key, "")) or keys.get(same)
@@ -153,6 +141,12 @@ def executor_of(kind: str) -> type[Executor] | None:
     return executor
 
 
+def types() -> list[str]:
+    """The types of hook that a file may hold: the executors of this folder that need no code."""
+    names = (module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)]))
+    return [name for name in names if name != "function" and executor_of(name) is not None]
+
+
 def _event_entries(event: str, definitions: object, where: str, security: object) -> Iterator[Entry]:
     if not isinstance(definitions, list):
         yield _invalid(event, where, "is no list; write a list of definitions")
@@ -173,7 +167,8 @@ def _event_entries(event: str, definitions: object, where: str, security: object
                 matcher = ""
             elif not is_usable(matcher):
                 why = "is no expression that can be read; it selects only a subject that equals it"
-                warnings = (f"{where}[{i}]: the matcher {matcher!r} {why}",)
+                warnings += (f"{where}[{i}]: the matcher {matcher!r} {why}",)
+        warnings += about_group(definition, f"{where}[{i}]")
         sequential = definition.get("sequential") is True
         for k, item in enumerate(entries):
             entry = _entry(item, event, sequential, f"{where}[{i}].hooks[{k}]", security)
@@ -193,8 +188,7 @@ def _entry(item: object, event: str, sequential: bool, where: str, security: obj
     )
     executor = executor_of(kind) if isinstance(kind, str) else None
     if executor is None:
-        why = f"{where}: {kind!r} is no type of hook here; write 'type': 'command'"
-        return replace(entry, state="invalid", why=why)
+        return replace(entry, state="invalid", why=f"{where}: {_no_type(kind)}")
     try:
         hook, warnings = executor.configured(item, event=event, sequential=sequential, where=where)
         if isinstance(hook, Securable):
@@ -202,9 +196,22 @@ def _entry(item: object, event: str, sequential: bool, where: str, security: obj
             warnings += more
     except SettingsError as error:
         return replace(entry, state="invalid", why=str(error))
+    warnings += about_entry(entry.type, item, event=event, where=where)
     if item.get("async") is True and not getattr(hook, "background", False):
         warnings += (f"{where}: `async` is for command hooks; a turn waits for this one",)
+    refusal = hook.refusal() if isinstance(hook, Securable) else None
+    if refusal is not None:
+        entry = replace(entry, state="refused", why=str(refusal), allowed_by=refusal.allowed_by)
     return replace(entry, hook=hook, warnings=warnings)
+
+
+def _no_type(kind: object) -> str:
+    known = types()
+    listed = f"{', '.join(known[:-1])} and {known[-1]}"
+    if kind is None:
+        return f"has no type; write 'type', the types are {listed}"
+    near = meant(kind, known) if isinstance(kind, str) else None
+    return f"{kind!r} is no type of hook here; {f'did you mean {near}?' if near else f'the types are {listed}'}"
 
 
 def _invalid(event: str, where: str, why: str) -> Entry:

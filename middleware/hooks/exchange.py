@@ -42,7 +42,10 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A status, the `Content-Type` in lower case or "", and the decoded body of a 2xx; `cut` when it was longer."""
+    """A status, the `Content-Type` in lower case or "", and the decoded body; `cut` when it was longer.
+
+    An answer that is no 2xx has a body only if it was asked for.
+    """
 
     status: int
     content_type: str = ""
@@ -58,12 +61,22 @@ class Answer:
 class Exchange:
     """One request. A step of `run` blocks for a second over `timeout`; `cancel`, from another thread, ends it at once.
 
-    Of `headers`, which replace the defaults in any case, those that `frames` names are left out.
+    Of `headers`, which replace the defaults in any case, those that `frames` names are left out. With `reads_failures`
+    the body of an answer that is no 2xx is read as well.
     """
 
-    def __init__(self, url: WebUrl, *, headers: Mapping[str, str], body: bytes, timeout: float) -> None:
+    def __init__(
+        self,
+        url: WebUrl,
+        *,
+        headers: Mapping[str, str],
+        body: bytes,
+        timeout: float,
+        reads_failures: bool = False,
+    ) -> None:
         self._url = url
         self._body = body
+        self._reads_failures = reads_failures
         # A little more than the caller waits: its clock says what a timeout is, these only end the thread.
         self._timeout = timeout + _GRACE
         given = {name.lower() for name in headers}
@@ -90,7 +103,7 @@ class Exchange:
                 # Not the method of urllib3: it logs the URL, query and all, of an answer whose headers are broken.
                 response = http.client.HTTPConnection.getresponse(connection)
                 with response:
-                    return _answer(_final(response))
+                    return _answer(_final(response), self._reads_failures)
             finally:
                 connection.close()
         except Exception as error:  # noqa: BLE001 - whatever a server can make the libraries raise
@@ -165,9 +178,9 @@ def _final(response: http.client.HTTPResponse) -> http.client.HTTPResponse:
     return response
 
 
-def _answer(response: http.client.HTTPResponse) -> Answer:
+def _answer(response: http.client.HTTPResponse, reads_failures: bool) -> Answer:
     kind = (response.getheader("Content-Type") or "").lower()
-    if not 200 <= response.status < 300:
+    if not 200 <= response.status < 300 and not reads_failures:
         return Answer(status=response.status, content_type=kind)
     encoding = (response.getheader("Content-Encoding") or "identity").strip().lower()
     if encoding not in ("identity", ""):

@@ -9,9 +9,12 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import itertools
+import math
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 from ..errors import SettingsError
@@ -56,8 +59,10 @@ class FunctionHook:
     ) -> None:
         if not callable(fn):
             raise TypeError(f"a function hook needs a function, not {type(fn).__name__}")
-        if timeout_ms <= 0:
-            raise ValueError(f"timeout_ms is {timeout_ms}; give milliseconds over 0")
+        if isinstance(timeout_ms, bool) or not isinstance(timeout_ms, (int, float)):
+            raise TypeError(f"timeout is {timeout_ms!r}, no number; give milliseconds, 5000 for five seconds")
+        if not 0 < timeout_ms < math.inf:
+            raise ValueError(f"timeout is {timeout_ms}; give milliseconds over 0")
         # A key of its own for every hook: functions are not de-duplicated (1.6).
         values = (fn, event, name or "", timeout_ms, sequential, f"function:{next(_numbers)}")
         for attribute, value in zip(self.__slots__, values, strict=True):
@@ -109,7 +114,7 @@ class FunctionHook:
                 return self._in_new_loop(payload, value)
             return self._read(value)
         except BaseException as error:  # noqa: BLE001 - this thread is ours: nothing of a hook may end it
-            return _raised(error)
+            return self._raised(error)
 
     def _in_new_loop(self, payload: Payload, awaitable: Any = None) -> HookResult:
         import asyncio
@@ -119,7 +124,7 @@ class FunctionHook:
                 return asyncio.run(self._awaited(lambda _: awaitable, {}))
             return asyncio.run(self.call_async(payload))
         except BaseException as error:  # noqa: BLE001 - as above
-            return _raised(error)
+            return self._raised(error)
 
     async def _awaited(self, fn: Callable[[dict[str, object]], Any], payload: dict[str, object]) -> HookResult:
         try:
@@ -130,7 +135,21 @@ class FunctionHook:
 
             if isinstance(error, asyncio.CancelledError):
                 raise
-            return _raised(error)
+            return self._raised(error)
+
+    def _raised(self, error: BaseException) -> HookResult:
+        try:
+            said = clean(str(error))
+        except Exception:  # noqa: BLE001 - an exception may fail to say what it is
+            said = "it cannot be shown"
+        result = _failed(f"function hook raised {type(error).__name__}: {said}")
+        return replace(result, raised_at=_place_of(error, self._file()))
+
+    def _file(self) -> str:
+        """The file that the function is written in, as frames name it; "" if it has none."""
+        fn = inspect.unwrap(getattr(self.fn, "func", self.fn))
+        code = getattr(fn, "__code__", None) or getattr(getattr(fn, "__call__", None), "__code__", None)  # noqa: B004
+        return getattr(code, "co_filename", "")
 
     def _read(self, value: object) -> HookResult:
         if value is None or value is True:
@@ -173,9 +192,15 @@ def _failed(error: str) -> HookResult:
     return HookResult(success=False, outcome="non_blocking_error", error=error)
 
 
-def _raised(error: BaseException) -> HookResult:
-    try:
-        said = clean(str(error))
-    except Exception:  # noqa: BLE001 - an exception may fail to say what it is
-        said = "it cannot be shown"
-    return _failed(f"function hook raised {type(error).__name__}: {said}")
+def _place_of(error: BaseException, file: str) -> str:
+    """Where it was raised: the hook's own line, in `file`, and behind it the line that it called. No path, no text."""
+    frames = [
+        (frame.f_code.co_filename, f"{Path(frame.f_code.co_filename).name}:{line} in {frame.f_code.co_name}")
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_filename != __file__
+    ]
+    if not frames:
+        return ""
+    own = next((place for name, place in reversed(frames) if name == file), frames[-1][1])
+    last = frames[-1][1]
+    return own if own == last else f"{own}, from {last}"

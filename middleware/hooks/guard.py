@@ -61,7 +61,14 @@ _LOOPBACK_V6 = ipaddress.IPv6Address("::1")
 
 
 class Refused(Exception):
-    """A hook's URL, or an address of its host, may not be asked. The text quotes nothing of the URL."""
+    """A hook's URL, or an address of its host, may not be asked. The text quotes nothing of the URL.
+
+    `allowed_by` is the key of `security` that decides it, "" where nothing allows it.
+    """
+
+    def __init__(self, text: str, *, allowed_by: str = "") -> None:
+        super().__init__(text)
+        self.allowed_by = allowed_by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +115,8 @@ def admitted(url: str, security: Security) -> WebUrl:
     if parsed.address is not None:
         _check(parsed.address, security, "its URL is refused: its host is")
     if security.allowed_urls and not any(_matches(pattern, url) for pattern in security.allowed_urls):
-        raise Refused("its URL is refused: no pattern of security.allowedHttpHookUrls matches it")
+        why = "its URL is refused: no pattern of security.allowedHttpHookUrls matches it"
+        raise Refused(why, allowed_by="allowedHttpHookUrls")
     return parsed
 
 
@@ -152,7 +160,8 @@ def _check(address: Address, security: Security, what: str) -> None:
     if is_metadata(address):
         raise Refused(f"{what} a cloud metadata endpoint")
     if not security.allow_private and is_private(address):
-        raise Refused(f"{what} in a private network; security.allowPrivateNetworkHooks in your own settings allows it")
+        why = f"{what} in a private network; security.allowPrivateNetworkHooks in your own settings allows it"
+        raise Refused(why, allowed_by="allowPrivateNetworkHooks")
 
 
 def _forms(address: Address) -> Iterator[Address]:

@@ -25,6 +25,7 @@ from .exchange import Exchange, Unreachable, frames
 from .guard import Refused, Resolver, Security
 from .interpolation import interpolated, names_in
 from .jsontext import encode
+from .keys import about_timeout
 from .output import timed_out
 from .reply import CONTINUE, failed, read
 from .weburl import WebUrl, parse
@@ -48,7 +49,7 @@ class HttpHook:
 
     With `once` it is asked once a process, URL and event. `timeout_ms` is for everything together. `repr` shows
     neither the URL nor the headers. `resolver` finds the addresses of a name; all of them are checked, and only
-    checked ones are connected to.
+    checked ones are connected to. With `shows_failures` the body of an answer that is no 2xx is read too, to be shown.
     """
 
     type: ClassVar[str] = "http"
@@ -64,6 +65,7 @@ class HttpHook:
     once: bool = False
     security: Security = _NO_RULES
     resolver: Resolver = field(default=guard.resolve, repr=False, compare=False)
+    shows_failures: bool = field(default=False, repr=False, compare=False)
 
     @property
     def label(self) -> str:
@@ -106,22 +108,39 @@ class HttpHook:
         Raises `SettingsError` for a `security` that cannot be read.
         """
         hook = replace(self, security=Security.configured(security, where=where))
+        refusal = hook.refusal()
+        return hook, () if refusal is None else (f"{where}: this hook will never be asked: {refusal}",)
+
+    def refusal(self) -> Refused | None:
+        """Why it will never be asked; None if it will, or if its URL holds variables."""
         if names_in(self.url):
-            return hook, ()
+            return None
         try:
-            guard.admitted(self.url, hook.security)
+            guard.admitted(self.url, self.security)
         except Refused as refusal:
-            return hook, (f"{where}: this hook will never be asked: {refusal}",)
-        return hook, ()
+            return refusal
+        return None
 
     def _result(self, payload: Payload) -> HookResult:
         # Before anything else, and by the URL as it is configured: as the reference.
         if self.once and not _first(self.url, self.event):
             return HookResult(success=True, outcome="success", output=CONTINUE)
+        unset = self._unset()
+        result = self._asked(payload)
+        return replace(result, warnings=(*unset, *result.warnings)) if unset else result
+
+    def _unset(self) -> tuple[str, ...]:
+        used = {name for text in (self.url, *self.headers.values()) for name in names_in(text)}
+        missing = sorted(name for name in used.intersection(self.allowed_env) if not os.environ.get(name))
+        return (f"{', '.join(missing)} is not set, so it is empty in the URL or a header",) if missing else ()
+
+    def _asked(self, payload: Payload) -> HookResult:
         url = guard.admitted(interpolated(self.url, self.allowed_env, os.environ), self.security)
         headers = {name: interpolated(value, self.allowed_env, os.environ) for name, value in self.headers.items()}
         body = encode({**payload, "hook_event_name": self.event})
-        exchange = Exchange(url, headers=headers, body=body, timeout=self.timeout_ms / 1000)
+        exchange = Exchange(
+            url, headers=headers, body=body, timeout=self.timeout_ms / 1000, reads_failures=self.shows_failures
+        )
         try:
             with on_abort(exchange.cancel):
                 result = call_in_worker(lambda: self._exchanged(exchange, url), self.timeout_ms / 1000)
@@ -169,10 +188,7 @@ class HttpHook:
         if unlisted:
             warnings += (f"{where}: {', '.join(sorted(unlisted))} is not in allowedEnvVars, so it is empty",)
         timeout_ms = timeout_of(entry.get("timeout"))
-        if timeout_ms == 1:
-            warnings += (f"{where}: `timeout` is in seconds, and no timer can hold this one: it ends at once",)
-        if entry.get("failMode") == "closed":
-            warnings += (f"{where}: `failMode` is for command hooks; a failed http hook lets the turn go on",)
+        warnings += about_timeout(cls.type, entry.get("timeout"), timeout_ms, where)
         hook = cls(
             url=url,
             headers=headers,

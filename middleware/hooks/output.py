@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from ..parts import clean, trim
 from .base import HookResult
+from .events import STARTS
 from .jsontext import decode, objects_on_lines
+from .keys import meant
 
-__all__ = ["KNOWN_KEYS", "checked", "interpret", "plain", "refused", "timed_out"]
+__all__ = ["INVALID", "KNOWN_KEYS", "checked", "interpret", "plain", "refused", "timed_out", "unknown_keys"]
 
 KNOWN_KEYS = frozenset(
     {
@@ -29,6 +32,9 @@ KNOWN_KEYS = frozenset(
     }
 )
 INVALID = "Hook output is not valid JSON"
+
+_MOST_STRANGERS = 100
+_SPECIFIC_KEYS = frozenset({"hookEventName", "additionalContext", "permissionDecision", "permissionDecisionReason"})
 
 _DECISIONS = frozenset({"ask", "block", "deny", "approve", "allow"})
 _PLAIN_IS_CONTEXT = frozenset({"SessionStart", "UserPromptSubmit", "UserPromptExpansion"})
@@ -60,8 +66,9 @@ def interpret(
     or the plain stdout of an exit 0, cleaned; stderr never.
     """
     out, err = _text(stdout), _text(stderr)
+    printed = tuple((name, data) for name, data in (("stdout", stdout), ("stderr", stderr)) if data)
     if exit_code == 2:
-        return _blocking(event, err)
+        return replace(_blocking(event, err), printed=printed)
     text = out or err
     read = _read(text, noisy=bool(out))
     warnings = read.warnings
@@ -76,6 +83,8 @@ def interpret(
         failure = INVALID
     elif text:
         output = _plain_output(event, plain(text), context=bool(out), failed=failure is not None)
+        if out and failure is None and event in STARTS - _PLAIN_IS_CONTEXT:
+            warnings += (f"plain text is no context of a {event}; answer with hookSpecificOutput.additionalContext",)
         if fail_closed and (read.other_json or _LOOKS_LIKE_JSON.search(text)):
             failure = failure or INVALID
     if fail_closed and failure and read.object is None:
@@ -88,6 +97,8 @@ def interpret(
         exit_code=max(exit_code, -1),
         output_chars=len(text),
         warnings=warnings,
+        printed=printed,
+        is_answer=read.object is not None,
     )
 
 
@@ -115,9 +126,11 @@ def checked(event: str, value: Mapping[str, object]) -> tuple[dict[str, object],
         warnings.append("continue is neither true nor false; it stops nothing")
     if "additionalContext" in value:
         warnings.append("additionalContext at the top level is ignored; put it into hookSpecificOutput")
+    warnings += unknown_keys(value, KNOWN_KEYS | {"additionalContext"}, "the answer")
     if isinstance(specific, Mapping):
         specific = {str(key): clean(item) if isinstance(item, str) else item for key, item in specific.items()}
         output["hookSpecificOutput"] = specific
+        warnings += unknown_keys(specific, _SPECIFIC_KEYS, "hookSpecificOutput")
         if specific.get("hookEventName", event) != event:
             warnings.append(f"hookSpecificOutput.hookEventName names another event than {event}; the output is used")
         context = specific.get("additionalContext")
@@ -126,6 +139,13 @@ def checked(event: str, value: Mapping[str, object]) -> tuple[dict[str, object],
     elif specific is not None:
         warnings.append("hookSpecificOutput is no object; it is ignored")
     return output, tuple(warnings)
+
+
+def unknown_keys(value: Mapping[str, object], known: frozenset[str], where: str) -> tuple[str, ...]:
+    """A warning for each key that is close to a `known` one; it names that one, and quotes nothing."""
+    strangers = islice((str(key) for key in value if key not in known), _MOST_STRANGERS)
+    near = {word for key in strangers if (word := meant(key, known.difference(value))) is not None}
+    return tuple(f"{where} has a key that is unknown and ignored; did you mean {word}?" for word in sorted(near))
 
 
 def plain(text: str) -> str:
@@ -147,7 +167,13 @@ def _blocking(event: str, err: str) -> HookResult:
     elif err:
         output = {"decision": "deny", "reason": plain(err)}
     return HookResult(
-        success=False, outcome="blocking", output=output, exit_code=2, output_chars=len(err), warnings=warnings
+        success=False,
+        outcome="blocking",
+        output=output,
+        exit_code=2,
+        output_chars=len(err),
+        warnings=warnings,
+        is_answer=read.object is not None,
     )
 
 

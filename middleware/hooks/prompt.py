@@ -20,7 +20,8 @@ from ..parts import clean, trim
 from . import debuglog
 from .base import HookResult, Payload
 from .jsontext import decode
-from .output import timed_out
+from .keys import about_timeout
+from .output import timed_out, unknown_keys
 from .workers import TooManyAbandoned, call_in_worker, call_on_loop
 
 __all__ = ["EXECUTOR", "Answer", "Ask", "PromptHook", "Question", "answer_of", "timeout_of"]
@@ -29,6 +30,7 @@ DEFAULT_TIMEOUT_MS = 30_000
 BLOCKED = "Blocked by prompt hook"
 _MAX_TIMER_MS = 2**31 - 1
 _ARGUMENTS = "$ARGUMENTS"
+_ANSWER = frozenset({"ok", "reason", "additionalContext"})
 _FENCE = re.compile(r"```[a-zA-Z]*\s*\n?(.*?)```", re.DOTALL)
 
 
@@ -187,10 +189,9 @@ class PromptHook:
             model=texts["model"] or None,
             debug_log=texts["debugLog"] or None,
         )
-        warnings = (
-            () if _ARGUMENTS in prompt else (f"{where}: the prompt holds no {_ARGUMENTS}; it asks about nothing",)
-        )
-        return hook, warnings
+        nothing = f"{where}: the prompt holds no {_ARGUMENTS}; it asks about nothing"
+        about = about_timeout(cls.type, entry.get("timeout"), hook.timeout_ms, where)
+        return hook, (*(() if _ARGUMENTS in prompt else (nothing,)), *about)
 
 
 EXECUTOR = PromptHook
@@ -214,26 +215,35 @@ def answer_of(event: str, answer: Answer) -> HookResult:
     if not text or not answer.whole:
         return _failed("the model's answer is empty" if not text else "the model's answer was cut off")
     value = _object_in(text)
+    misplaced = _misplaced(value) if value is not None else ()
     if value is None or not isinstance(value.get("ok"), bool):
         return HookResult(
             success=True,
             outcome="success",
             output={"decision": "allow", "continue": True},
             output_chars=len(text),
-            warnings=('the model did not answer with {"ok": true} or {"ok": false}; the turn goes on',),
+            warnings=('the model did not answer with {"ok": true} or {"ok": false}; the turn goes on', *misplaced),
         )
     reason = value.get("reason")
     if not value["ok"]:
         why = clean(reason) if isinstance(reason, str) and reason else BLOCKED
         output: dict[str, object] = {"continue": False, "decision": "block", "reason": why, "stopReason": why}
-        return HookResult(success=False, outcome="blocking", output=output, output_chars=len(text))
+        return HookResult(success=False, outcome="blocking", output=output, output_chars=len(text), warnings=misplaced)
     output = {"decision": "allow", "continue": True}
     context = value.get("additionalContext")
     if isinstance(reason, str) and reason:
         output["reason"] = clean(reason)
     if isinstance(context, str):
         output["hookSpecificOutput"] = {"additionalContext": clean(context)}
-    return HookResult(success=True, outcome="success", output=output, output_chars=len(text))
+    return HookResult(success=True, outcome="success", output=output, output_chars=len(text), warnings=misplaced)
+
+
+def _misplaced(value: Mapping[str, object]) -> tuple[str, ...]:
+    """What the author of a prompt should mend in the answer that it asks for."""
+    if "hookSpecificOutput" in value:
+        where = "a prompt hook's additionalContext stands beside ok"
+        return (f"hookSpecificOutput is not read in a model's answer; {where}",)
+    return unknown_keys(value, _ANSWER, "the model's answer")
 
 
 def _object_in(text: str) -> dict[str, object] | None:

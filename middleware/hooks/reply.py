@@ -7,6 +7,7 @@ Pure: an `Answer` in, a `HookResult` out, for every status, type and body. Sourc
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ..parts import clean, trim
 from .aggregate import blocks
@@ -15,9 +16,10 @@ from .exchange import LIMIT, Answer
 from .jsontext import decode
 from .output import checked, plain
 
-__all__ = ["CONTINUE", "MOST_CHARS", "failed", "normalised", "read"]
+__all__ = ["CONTINUE", "MOST_CHARS", "NO_OBJECT", "failed", "normalised", "read"]
 
 CONTINUE: Mapping[str, object] = {"continue": True}
+NO_OBJECT = "HTTP hook answered with what is no JSON object"
 MOST_CHARS = 10_000
 """Code points that are kept of a text field; the reference counts UTF-16 units, and cuts characters in half."""
 
@@ -30,6 +32,11 @@ _SAID = frozenset(
 
 def read(event: str, answer: Answer) -> HookResult:
     """Read an answer. `success` is always true: what an endpoint does wrong holds up no turn."""
+    printed = (("status", str(answer.status).encode()), *((("body", answer.body),) if answer.body else ()))
+    return replace(_read(event, answer), printed=printed)
+
+
+def _read(event: str, answer: Answer) -> HookResult:
     if not answer.ok:
         return failed(f"HTTP hook answered with status {answer.status}")
     if answer.cut:
@@ -46,10 +53,12 @@ def read(event: str, answer: Answer) -> HookResult:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        return failed("HTTP hook answered with what is no JSON object", output_chars=len(text))
+        return failed(NO_OBJECT, output_chars=len(text))
     output, warnings = normalised(event, value)
     outcome: HookOutcomeName = "blocking" if blocks(event, output)[0] else "success"
-    return HookResult(success=True, outcome=outcome, output=output, output_chars=len(text), warnings=warnings)
+    return HookResult(
+        success=True, outcome=outcome, output=output, output_chars=len(text), warnings=warnings, is_answer=True
+    )
 
 
 def failed(error: str, *, output_chars: int = 0) -> HookResult:

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from ..errors import SettingsError
-from .entries import FIRED
+from .events import FIRED
 
 __all__ = ["schema"]
 

@@ -8,6 +8,7 @@ Source: hooks-and-transcripts 1.6, 1.9 and 1.14.
 from __future__ import annotations
 
 import json
+import logging
 import re
 import tomllib
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -17,7 +18,10 @@ from pathlib import Path
 from ..errors import SettingsError
 from ..turn import HookInput, HookOutcome
 from .base import CallHooks, Hook, HookResult
-from .entries import EVENTS, FIRED, Entry, entries_of, executor_of, without_duplicates
+from .entries import Entry, entries_of, executor_of, without_duplicates
+from .events import EVENTS, FIRED
+from .function import FunctionHook
+from .keys import about_guard, about_place
 from .matchers import SUBJECTS, selects
 from .steps import steps
 
@@ -25,6 +29,7 @@ __all__ = [
     "EVENTS",
     "FIRED",
     "HookSet",
+    "about_document",
     "document_of",
     "executor_of",
     "hook_set",
@@ -33,6 +38,7 @@ __all__ = [
     "parse_hooks",
 ]
 
+_log = logging.getLogger("firsthand")
 # What is not closed is taken to its end: a search that fails at every place of a long file would take for ever.
 _COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 
@@ -62,7 +68,14 @@ class HookSet:
         return tuple(unique.values())
 
     def adding(self, *hooks: Hook) -> HookSet:
-        """This set with `hooks` after its own; they run for every subject."""
+        """This set with `hooks` after its own; they run for every subject. A function that is in it twice is logged."""
+        for i, hook in enumerate(hooks):
+            if isinstance(hook, FunctionHook) and any(_same(hook, other) for other in (*self.hooks, *hooks[:i])):
+                _log.warning(
+                    "firsthand: hook %s is registered for %s twice, so it runs twice; register it once",
+                    hook.label,
+                    hook.event,
+                )
         return replace(self, hooks=(*self.hooks, *hooks))
 
     def steps(
@@ -83,6 +96,8 @@ def load_hooks(path: str | Path) -> HookSet:
     try:
         data = path.read_bytes()
     except OSError as error:
+        if path.is_dir():
+            raise SettingsError(f"{path}: is a folder; name the file in it") from None
         raise SettingsError(f"{path}: cannot be read ({error.strerror}); check hooks_file") from None
     return parse_hooks(document_of(data, path), where=str(path))
 
@@ -100,19 +115,29 @@ def document_of(data: bytes, path: Path) -> object:
         return tomllib.loads(text) if path.suffix == ".toml" else _json_of(text)
     except (ValueError, RecursionError) as error:
         kind = "TOML" if path.suffix == ".toml" else "JSON"
-        raise SettingsError(f"{path}: is not valid {kind} ({str(error).splitlines()[0]}); mend it there") from None
+        known = path.suffix.lower() in (".json", ".toml", "")
+        mend = "mend it there" if known else "a hooks file is JSON, or TOML where its name ends in .toml"
+        raise SettingsError(f"{path}: is not valid {kind} ({str(error).splitlines()[0]}); {mend}") from None
 
 
 def parse_hooks(document: object, *, where: str) -> HookSet:
     """Make a set of a parsed hooks file; `where` names it in errors and warnings. Raises `SettingsError`."""
-    if is_disabled(document, where=where):
+    if is_disabled(document, where=where) or not isinstance(document, Mapping):
         return HookSet()
     entries = without_duplicates(entries_of(document, where=where))
     for entry in entries:
         if entry.state == "invalid":
             raise SettingsError(entry.why)
-    no_hooks = isinstance(document, Mapping) and document.get("hooks") is None
-    return hook_set(entries, (f"{where}: has no `hooks`, so none will run",) if no_hooks else ())
+    warnings = (*about_document(document, where, named=True), *about_guard(document, where))
+    return hook_set(entries, warnings)
+
+
+def about_document(document: Mapping[str, object], where: str, *, named: bool) -> tuple[str, ...]:
+    """Warnings about a file as a whole; one that is `named` is a hooks file, others may be settings without hooks."""
+    misplaced = about_place(document, where)
+    if not named or misplaced or document.get("hooks") is not None or document.get("disableAllHooks") is True:
+        return misplaced
+    return (f"{where}: has no `hooks`, so none will run",)
 
 
 def is_disabled(document: object, *, where: str) -> bool:
@@ -128,12 +153,21 @@ def is_disabled(document: object, *, where: str) -> bool:
 def hook_set(entries: Iterable[Entry], warnings: Iterable[str] = ()) -> HookSet:
     """Make a set of the entries that run, with the warnings of all but the untrusted and disabled."""
     entries = list(entries)
-    running = [(entry.hook, entry.matcher) for entry in entries if entry.state == "runs" and entry.hook is not None]
+    running = [(entry.hook, entry.matcher) for entry in entries if entry.is_called and entry.hook is not None]
     matchers = [matcher for _, matcher in running]
     while matchers and not matchers[-1]:
         matchers.pop()
     said = [warning for entry in entries if entry.state not in ("untrusted", "disabled") for warning in entry.warnings]
     return HookSet(hooks=tuple(hook for hook, _ in running), warnings=(*warnings, *said), matchers=tuple(matchers))
+
+
+def _same(hook: FunctionHook, other: Hook) -> bool:
+    """Whether they are one function, or one object's method, for one event under one name."""
+    if not isinstance(other, FunctionHook) or (hook.event, hook.label) != (other.event, other.label):
+        return False
+    owner = getattr(hook.fn, "__self__", None)
+    parts = [(getattr(fn, "__self__", None), getattr(fn, "__func__", fn)) for fn in (hook.fn, other.fn)]
+    return parts[0][1] is parts[1][1] and parts[1][0] is owner
 
 
 def _json_of(text: str) -> object:

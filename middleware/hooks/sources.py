@@ -20,7 +20,8 @@ from typing import Literal, TypeAlias
 
 from ..errors import SettingsError
 from .entries import Entry, entries_of, without_duplicates
-from .select import HookSet, document_of, hook_set, is_disabled
+from .keys import about_guard
+from .select import HookSet, about_document, document_of, hook_set, is_disabled
 from .trust import Standing, digest_of, standing_of
 
 __all__ = ["Found", "Source", "Survey", "config_folder", "discover", "project_files", "survey", "trust_file"]
@@ -128,6 +129,12 @@ def survey(
     if has_hooks and standing != "trusted":
         warnings.append(_distrusted(folder, standing, project))
     counted = [found for found in files if found.source != "project" or standing == "trusted"]
+    for found in files:
+        if found.document is not None:
+            warnings += about_document(found.document, str(found.path), named=found.source == "named")
+    for found in counted:
+        if found.document is not None:
+            warnings += about_guard(found.document, str(found.path))
     warnings += _about_security(counted)
     security = _security(counted)
     entries: list[Entry] = []
@@ -138,7 +145,8 @@ def survey(
             )
         elif found.document is not None:
             document = found.document if found.source == "named" else {**found.document, "security": security}
-            entries += (_placed(entry, found, counted, standing) for entry in _read(document, found))
+            placed = (_placed(entry, found, counted, standing) for entry in _read(document, found))
+            entries += (_with_allowing(entry, found, counted, config_folder(home)) for entry in placed)
     return Survey(
         folder=folder,
         files=tuple(files),
@@ -181,6 +189,8 @@ def _found(path: Path, source: Source, *, expected: bool = False) -> Found | Non
         if source != "named" and not expected:
             return None
         return Found(source=source, path=path, problem=f"{path}: cannot be read (No such file); check hooks_file")
+    except IsADirectoryError:
+        return Found(source=source, path=path, problem=f"{path}: is a folder; name the file in it")
     except OSError as error:
         problem = f"{path}: cannot be read ({error.strerror}); check its permissions"
         return Found(source=source, path=path, problem=problem)
@@ -231,13 +241,26 @@ def _placed(entry: Entry, found: Found, counted: Iterable[Found], standing: Stan
     return entry
 
 
+def _with_allowing(entry: Entry, found: Found, counted: Iterable[Found], own: Path) -> Entry:
+    """The entry of a refused hook with the file that may allow it."""
+    if entry.state != "refused" or not entry.allowed_by:
+        return entry
+    file = found.path if found.source == "named" else own / "hooks.json"
+    if entry.allowed_by == "allowedHttpHookUrls" and found.source != "named":
+        ranked = [other for source in ("system", "user", "project") for other in counted if other.source == source]
+        file = next((other.path for other in ranked if _security_of(other).get(entry.allowed_by)), file)
+    decides = "allows it" if entry.allowed_by == "allowPrivateNetworkHooks" else "decides"
+    return replace(entry, why=f"{entry.why.partition(';')[0]}; security.{entry.allowed_by} in {file} {decides}")
+
+
 def _disables(found: Found) -> bool:
     return found.document is not None and found.document.get("disableAllHooks") is True
 
 
 def _distrusted(folder: Path, standing: Standing, project: Iterable[Found]) -> str:
     files = " and ".join(_short(found.path, folder) for found in project if found.has_hooks)
-    why = "they changed since it was trusted" if standing == "changed" else "it is not trusted"
+    changed = "they changed since it was trusted (a file that came or went is a change)"
+    why = changed if standing == "changed" else "it is not trusted"
     command = f"firsthand hooks trust {shlex.quote(str(folder))}"
     return f"{folder}: the hooks of this folder are skipped, because {why}; read {files}, then run `{command}`"
 

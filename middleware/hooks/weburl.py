@@ -56,7 +56,7 @@ def parse(url: str) -> WebUrl:
     scheme, colon, rest = url.strip(_AROUND).translate(_INSIDE).partition(":")
     scheme = scheme.lower()
     if not colon or scheme not in _PORTS:
-        raise ValueError("it is no http or https URL")
+        raise ValueError("it is no http or https URL; write http:// or https:// in front of the host")
     rest = rest.lstrip("/\\").partition("#")[0]
     end = _AUTHORITY_END.search(rest)
     authority, rest = (rest[: end.start()], rest[end.start() :]) if end else (rest, "")

@@ -86,7 +86,7 @@ def test_a_hook_without_its_exec_bit_is_an_error_and_the_turn_goes_on(turn, tmp_
     script.write_text("#!/bin/sh\necho ctx\n")
     script.chmod(0o644)
     assert turn({"command": str(script), "name": "plain-file"})[0] == HI
-    assert "hook plain-file failed with exit code 126" in caplog.text
+    assert "hook plain-file: failed with exit code 126, found and not executable; the turn goes on" in caplog.text
 
 
 def test_a_deleted_working_directory_costs_the_hook_and_not_the_turn(turn, tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import json
 import subprocess
 import sys
 import threading
@@ -274,10 +275,55 @@ def test_a_label_is_the_name_or_the_functions_own() -> None:
 def test_what_is_no_function_or_no_time_is_refused() -> None:
     with pytest.raises(TypeError, match="not str"):
         FunctionHook("x")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="timeout_ms is 0"):
+    with pytest.raises(ValueError, match="timeout is 0"):
         FunctionHook(context, timeout_ms=0)
 
 
 def test_a_file_cannot_hold_a_function() -> None:
     with pytest.raises(SettingsError, match=r"app\.hook"):
         FunctionHook.configured({}, event="UserPromptSubmit", sequential=False, where="f")
+
+
+def test_what_it_raised_is_placed_by_file_line_and_name_and_by_the_line_that_it_called() -> None:
+    def boom(payload: object) -> None:
+        int("SAID")
+        raise ValueError("SAID")
+
+    def calls(payload: object) -> object:
+        return sys.intern(subprocess.check_output)  # type: ignore[arg-type]
+
+    async def later(payload: object) -> None:
+        raise ValueError("SAID")
+
+    def parses(payload: object) -> object:
+        return partial(json.loads, "{")()
+
+    first = boom.__code__.co_firstlineno
+    assert call(boom).raised_at == f"test_function.py:{first + 1} in boom"
+    assert call(calls).raised_at == f"test_function.py:{calls.__code__.co_firstlineno + 1} in calls"
+    assert call(later).raised_at == f"test_function.py:{later.__code__.co_firstlineno + 1} in later"
+    assert call(partial(boom)).raised_at == f"test_function.py:{first + 1} in boom"
+    placed = call(parses).raised_at
+    assert placed.startswith(f"test_function.py:{parses.__code__.co_firstlineno + 1} in parses, from decoder.py:")
+    assert call(lambda given: None).raised_at == ""
+
+
+@pytest.mark.parametrize("timeout", ["5", None, True])
+def test_a_timeout_that_is_no_number_is_an_error_that_says_the_unit(timeout: Any) -> None:
+    with pytest.raises(TypeError, match=rf"timeout is {timeout!r}, no number; give milliseconds, 5000 for five sec"):
+        FunctionHook(print, timeout_ms=timeout)
+
+
+def test_a_timeout_below_zero_is_an_error_that_names_it() -> None:
+    with pytest.raises(ValueError, match="timeout is -5; give milliseconds over 0"):
+        FunctionHook(print, timeout_ms=-5)
+
+
+def test_a_misspelt_field_of_a_dataclass_is_named() -> None:
+    @dataclass
+    class Said:
+        hook_specific_output: dict[str, str]
+
+    assert call(lambda given: Said({"additionalContext": "c"})).warnings == (
+        "the answer has a key that is unknown and ignored; did you mean hookSpecificOutput?",
+    )

@@ -278,7 +278,10 @@ def test_an_entry_that_cannot_run_is_one_line(wrong: dict[str, object]) -> None:
 def test_slips_are_warned_about() -> None:
     assert "K is not in allowedEnvVars" in configured(headers={"X": "$K"})[1][0]
     assert "seconds" in configured(timeout=3_000_000)[1][0]
-    assert "failMode" in configured(failMode="closed")[1][0]
+    document = {"hooks": {"UserPromptSubmit": [{"hooks": [entry(failMode="closed")]}]}}
+    assert parse_hooks(document, where="f").warnings == (
+        "f: UserPromptSubmit[0].hooks[0]: `failMode` is for command hooks; a failed http hook lets the turn go on",
+    )
 
 
 @pytest.mark.parametrize(
@@ -344,3 +347,30 @@ def test_a_security_that_cannot_be_read_is_an_error(security: object) -> None:
 def test_urllib3_is_imported_by_a_call_only() -> None:
     code = "import sys, middleware.hooks.http as h; assert not {'urllib3', 'http.client'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_listed_variable_that_is_not_set_is_a_warning_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TOKEN_A", raising=False)
+    monkeypatch.setenv("TOKEN_B", "")
+    monkeypatch.setenv("TOKEN_C", "c")
+    headers = {"X": "$TOKEN_A $TOKEN_B $TOKEN_C"}
+    with serving(saying(answer(b"{}"))) as server:
+        hook = HttpHook(url=server.url(), headers=headers, allowed_env=("TOKEN_A", "TOKEN_B", "TOKEN_C", "OTHER"))
+        assert hook.call(payload()).warnings == ("TOKEN_A, TOKEN_B is not set, so it is empty in the URL or a header",)
+    assert configured(headers={"X": "$TOKEN_A"}, allowedEnvVars=["TOKEN_A"])[1] == ()
+
+
+def test_the_body_of_a_refusing_server_is_read_for_the_one_who_tries_it_only() -> None:
+    with serving(saying(answer(b"SAID", status="503 Busy", kind="text/plain"))) as server:
+        quiet = HttpHook(url=server.url()).call(payload())
+        shown = HttpHook(url=server.url(), shows_failures=True).call(payload())
+    assert quiet.printed == (("status", b"503"),)
+    assert shown.printed == (("status", b"503"), ("body", b"SAID"))
+    assert (shown.success, shown.outcome, shown.output) == (quiet.success, quiet.outcome, quiet.output)
+
+
+def test_a_url_without_its_scheme_is_told_what_to_write() -> None:
+    with pytest.raises(
+        SettingsError, match="`url` cannot be used: it is no http or https URL; write http:// or https:"
+    ):
+        configured(url="localhost:8300")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -135,6 +136,19 @@ def test_a_forged_submitted_prompt_is_dropped() -> None:
         (b'{"decision":"BLOCK"}', "decision is none of allow, approve, ask, block, deny; it decides nothing"),
         (b'{"decision":["block"]}', "decision is none of allow, approve, ask, block, deny; it decides nothing"),
         (b'{"continue":"false"}', "continue is neither true nor false; it stops nothing"),
+        (
+            b'{"hookSpecificOutputs":{"additionalContext":"x"}}',
+            "the answer has a key that is unknown and ignored; did you mean hookSpecificOutput?",
+        ),
+        (
+            b'{"hookSpecificOutput":{"additionalContex":"x"}}',
+            "hookSpecificOutput has a key that is unknown and ignored; did you mean additionalContext?",
+        ),
+        (
+            b'{"additional_context":"x"}',
+            "the answer has a key that is unknown and ignored; did you mean additionalContext?",
+        ),
+        (b'{"Decision":"block"}', "the answer has a key that is unknown and ignored; did you mean decision?"),
     ],
 )
 def test_a_misplaced_or_mistyped_key_is_named(stdout: bytes, warning: str) -> None:
@@ -252,3 +266,27 @@ def test_any_output_gives_a_result_and_injects_the_parsed_context_or_nothing(
         assert context == plain(printed.decode("utf-8", "replace")) or b"additionalContext" in printed
     elif context is not None:
         assert b"additionalContext" in stdout + stderr
+
+
+def test_plain_text_that_a_subagents_start_drops_is_a_warning() -> None:
+    result = interpret("SubagentStart", exit_code=0, stdout=b"SAID", stderr=b"")
+    assert result.warnings == (
+        "plain text is no context of a SubagentStart; answer with hookSpecificOutput.additionalContext",
+    )
+    assert interpret("SessionStart", exit_code=0, stdout=b"SAID", stderr=b"").warnings == ()
+
+
+def test_keys_that_are_close_to_none_are_other_programs() -> None:
+    assert said(b'{"status":"ok","version":2}').warnings == ()
+
+
+def test_an_answer_of_very_many_unknown_keys_holds_up_nobody() -> None:
+    started = time.perf_counter()
+    said(json.dumps({f"reasn{number}": 1 for number in range(50_000)}).encode())
+    assert time.perf_counter() - started < 2
+
+
+def test_what_was_printed_is_kept_for_the_one_who_tries_it_and_shown_by_no_repr() -> None:
+    result = interpret("UserPromptSubmit", exit_code=1, stdout=b"", stderr=b"Traceback SAID")
+    assert result.printed == (("stderr", b"Traceback SAID"),)
+    assert "printed" not in repr(result)

@@ -188,3 +188,17 @@ def test_a_client_that_refuses_to_be_cancelled_is_left_behind():
 
     result = asyncio.run(main())
     assert result.outcome == "timeout" and result.duration_ms < 3000
+
+
+def test_an_answer_in_the_shape_of_other_hooks_is_named():
+    text = '{"ok": true, "hookSpecificOutput": {"additionalContext": "c"}}'
+    assert says(text).call(PAYLOAD).warnings == (
+        "hookSpecificOutput is not read in a model's answer; a prompt hook's additionalContext stands beside ok",
+    )
+
+
+@pytest.mark.parametrize("ok", ["true", "false"])
+def test_a_misspelt_key_of_an_answer_is_named(ok):
+    assert says(f'{{"ok": {ok}, "additional_context": "c"}}').call(PAYLOAD).warnings == (
+        "the model's answer has a key that is unknown and ignored; did you mean additionalContext?",
+    )

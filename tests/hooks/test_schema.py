@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from middleware import Middleware, Settings
 from middleware.errors import SettingsError
-from middleware.hooks.entries import FIRED
+from middleware.hooks.events import FIRED
 from middleware.hooks.output import KNOWN_KEYS
 from middleware.hooks.schema import schema
 from middleware.testing import LocalModel

@@ -10,6 +10,7 @@ import pytest
 
 from middleware.errors import SettingsError
 from middleware.hooks import CommandHook, FunctionHook, HookSet, load_hooks
+from middleware.hooks.entries import entries_of
 from middleware.hooks.select import executor_of, parse_hooks
 from middleware.turn import HookInput, Scene
 
@@ -87,7 +88,14 @@ def test_all_hooks_can_be_disabled(tmp_path: Path) -> None:
         (definition("date"), "UserPromptSubmit[0].hooks[0]: is no object"),
         (definition(command(), {"type": "command"}), "UserPromptSubmit[0].hooks[1]: a command hook has no command"),
         (definition(command(command="  ")), "UserPromptSubmit[0].hooks[0]: a command hook has no command"),
-        (definition({"command": "x"}), "UserPromptSubmit[0].hooks[0]: None is no type of hook here"),
+        (
+            definition({"command": "x"}),
+            "UserPromptSubmit[0].hooks[0]: has no type; write 'type', the types are command, http",
+        ),
+        (
+            definition({"type": "comand"}),
+            "UserPromptSubmit[0].hooks[0]: 'comand' is no type of hook here; did you mean command?",
+        ),
         (definition({"type": "shell"}), "UserPromptSubmit[0].hooks[0]: 'shell' is no type of hook here"),
         (definition({"type": "select"}), "'select' is no type of hook here"),
         (definition({"type": "../command"}), "'../command' is no type of hook here"),
@@ -264,3 +272,36 @@ def test_what_is_not_json_without_comments_either_is_an_error_at_once(tmp_path: 
 @pytest.mark.parametrize("kind", ["", "__init__", "base", "os", "a.b", "command.py", "select", "entries"])
 def test_only_a_file_with_an_executor_is_a_type(kind: str) -> None:
     assert executor_of(kind) is None
+
+
+def test_a_folder_or_another_format_is_named_as_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_hooks(tmp_path)
+    assert str(caught.value) == f"{tmp_path}: is a folder; name the file in it"
+    (tmp_path / "hooks.yaml").write_text("hooks:\n  UserPromptSubmit: []\n")
+    with pytest.raises(SettingsError, match=r"a hooks file is JSON, or TOML where its name ends in \.toml"):
+        load_hooks(tmp_path / "hooks.yaml")
+
+
+def test_a_hook_that_may_not_ask_its_url_is_refused_and_is_called_all_the_same() -> None:
+    document = definition({"type": "http", "url": "http://10.0.0.1/"}, {"type": "http", "url": "http://127.0.0.1/"})
+    assert [entry.state for entry in entries_of(document, where="f")] == ["refused", "runs"]
+    assert len(parse_hooks(document, where="f").hooks) == 2
+
+
+def test_a_function_that_is_registered_twice_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    class Person:
+        def hook(self, payload: object) -> None: ...
+
+    def fn(payload: object) -> None: ...
+
+    ann, bob = Person(), Person()
+    functions = (fn, ann.hook, bob.hook)
+    hooks = HookSet().adding(*(FunctionHook(function) for function in functions))
+    hooks = hooks.adding(FunctionHook(fn, event="SessionStart"), FunctionHook(fn, name="other"))
+    assert caplog.messages == []
+    hooks.adding(FunctionHook(fn)).adding(FunctionHook(ann.hook))
+    assert caplog.messages == [
+        "firsthand: hook fn is registered for UserPromptSubmit twice, so it runs twice; register it once",
+        "firsthand: hook hook is registered for UserPromptSubmit twice, so it runs twice; register it once",
+    ]

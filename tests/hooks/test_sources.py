@@ -126,7 +126,9 @@ def test_a_changed_hook_has_to_be_trusted_again_and_the_warning_says_so(place: P
     place.write("project", "b")
     assert place.running() == []
     [warning] = place.survey().hooks.warnings
-    assert "are skipped, because they changed since it was trusted; read .firsthand/hooks.json" in warning
+    assert (
+        "are skipped, because they changed since it was trusted (a file that came or went is a change); read" in warning
+    )
     assert f"`firsthand hooks trust {place.project}`" in warning
     place.trust()
     assert place.running() == ["b"]
@@ -313,3 +315,46 @@ def test_scripts_of_a_trusted_project_run_in_it_in_order(place: Place) -> None:
     given = HookInput(scene=Scene(session_id="s", cwd=str(place.project)), prompt="hi")
     said = drive(place.survey().hooks.steps(given, now=lambda: "2026-01-02T03:04:05.678Z"), perform)
     assert said.additional_context == "from sh\nfrom python hi\nfrom node hi"
+
+
+@pytest.mark.parametrize("name", ["user", "project"])
+def test_a_refused_hook_names_the_file_that_decides(place: Place, name: str) -> None:
+    place.text(name, json.dumps({"hooks": HTTP}))
+    place.trust()
+    [entry] = place.survey().entries
+    assert entry.state == "refused"
+    assert entry.why == (
+        "its URL is refused: its host is in a private network; security.allowPrivateNetworkHooks in "
+        f"{place.files['user']} allows it"
+    )
+    listed = {"security": {"allowedHttpHookUrls": ["https://a.example/*"], "allowPrivateNetworkHooks": True}}
+    place.text("system", json.dumps(listed))
+    [entry] = place.survey().entries
+    assert entry.why == (
+        "its URL is refused: no pattern of security.allowedHttpHookUrls matches it; security.allowedHttpHookUrls in "
+        f"{place.system} decides"
+    )
+
+
+def test_hooks_at_the_top_level_of_a_file_that_is_found_are_named_and_other_settings_are_not(place: Place) -> None:
+    place.text("qwen", json.dumps({"UserPromptSubmit": []}))
+    place.text("user qwen", json.dumps({"theme": "dark"}))
+    [warning] = place.survey().hooks.warnings
+    assert warning == (
+        f"{place.files['qwen']}: UserPromptSubmit stands at the top level, so none of these hooks will run; put them "
+        "into 'hooks': {...}"
+    )
+
+
+def test_a_named_file_without_hooks_is_a_warning(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "n.json").write_text("{}")
+    assert place.survey(named=tmp_path / "n.json", alone=True).hooks.warnings == (
+        f"{tmp_path}/n.json: has no `hooks`, so none will run",
+    )
+
+
+def test_an_untrusted_projects_slips_are_not_told(place: Place) -> None:
+    place.text("project", json.dumps({"hooks": HTTP, "security": {"allowedHttpHookUrl": []}}))
+    assert len(place.survey().hooks.warnings) == 1
+    place.trust()
+    assert any("did you mean `allowedHttpHookUrls`?" in warning for warning in place.survey().hooks.warnings)
