@@ -9,7 +9,9 @@ from typing import Any
 
 import click
 
-__all__ = ["Command", "Commands", "Failure", "exit_code", "one_line", "plain", "wants_traceback"]
+from ..hooks.keys import meant
+
+__all__ = ["Command", "Commands", "Failure", "Named", "exit_code", "one_line", "plain", "wants_traceback"]
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SPACE = re.compile(r"\s*\n\s*")
@@ -19,7 +21,18 @@ class Failure(click.ClickException):
     """A command that could not do its work; the message is one line: what, where, what to do."""
 
 
-class Command(click.Command):
+class _Named(click.Command):
+    """A command whose usage errors know that they are its own: an option without its value is nobody's to click."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+
+
+class Command(_Named):
     """A command that takes `--debug` too, since that is typed after the line that failed."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -29,7 +42,16 @@ class Command(click.Command):
         )
 
 
-class Commands(click.Group):
+class Named(click.Choice[str]):
+    """One of some names; what is close to one is answered with it."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        near = meant(str(value), self.choices)
+        listed = ", ".join(self.choices)
+        return f"{value!r} is no event; {f'did you mean {near}?' if near else f'use one of {listed}'}"
+
+
+class Commands(_Named, click.Group):
     """A group of such commands."""
 
     command_class = Command

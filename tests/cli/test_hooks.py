@@ -58,6 +58,8 @@ def test_list_says_what_would_run_and_why_others_do_not(run: Run, place: Path, h
         "where": f"{ours}: UserPromptSubmit[0].hooks[0]",
         "state": "untrusted",
         "why": "the folder is not trusted",
+        "timeout": 60.0,
+        "async": False,
     }
     assert rows["hooks"][3]["why"] == f"is the same as {theirs}: UserPromptSubmit[0].hooks[0]"
     assert len(rows["warnings"]) == 2
@@ -232,7 +234,7 @@ def test_test_runs_the_hooks_and_shows_what_the_model_would_get(run: Run, place:
     assert '"prompt": "why?",\n  "submitted_prompt": "why?"' in result.stdout
     assert "ok  echo  command" in result.stdout
     assert "ms  exit code 0" in result.stdout
-    assert '"additionalContext": "you said why? <b>"' in result.stdout
+    assert "stdout\nyou said why? <b>\ntaken for  context for the model\n" in result.stdout
     assert result.stdout.endswith(
         "Sent to the model, behind the prompt:\n<qwen:user-prompt-submit-context>\nyou said why? &lt;b&gt;\n"
         "</qwen:user-prompt-submit-context>\n"
