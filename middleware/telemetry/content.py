@@ -112,7 +112,7 @@ class Writer:
         found: list[_Json] = []
         for place in range(len(said) - 1, -1, -1):
             if budget.left <= 0:
-                note = f"…[cut: {place + 1} earlier messages left out]"
+                note = f"[cut: {place + 1} earlier messages left out]"
                 found.append({"role": said[0].role, "parts": [{"type": "text", "content": note}]})
                 break
             found.append({"role": said[place].role, "parts": self._parts(said[place], budget)})
@@ -144,7 +144,7 @@ class Writer:
         found: list[_Json] = []
         for place, part in enumerate(message.parts):
             if budget.left <= 0 and place:
-                note = f"…[cut: {len(message.parts) - place} parts left out]"
+                note = f"[cut: {len(message.parts) - place} parts left out]"
                 found.append({"type": "text", "content": note})
                 break
             found.append(self._part(part, budget))
@@ -167,8 +167,9 @@ class Writer:
             kept = self.redact(clean(text))
         else:
             # Redacted a little further than it is kept: a secret that lies across the cut is still whole.
-            kept = self.redact(clean(text[: keep + _OVERLAP]))[:keep] if keep else ""
-            kept = f"{kept}…[cut: {keep} of {len(text)} characters kept]"
+            kept = self.redact(clean(text[: keep + _OVERLAP])) if keep else ""
+            # A mark beyond ASCII would double what the text takes in memory.
+            kept = f"{kept:.{keep}} [cut: {keep} of {len(text)} characters kept]"
         budget.left -= len(kept) + _PART_COST
         return kept
 

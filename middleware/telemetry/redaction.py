@@ -28,6 +28,7 @@ _ARTIFACTORY = re.compile(r"A(?:KC[A-Za-z0-9]{10}|P[0-9A-F][A-Za-z0-9]{8})")
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----.*?(?:-----END [^-]*-----|\Z)", re.DOTALL)
 _ASSIGNS = re.compile(r"(?:key|pw|pwd|pass|password|token)[\"'\]]{0,2} *[=: ]")
 _MARGIN = 96
+_PIECE = 16 * 1024
 
 Redact = Callable[[str], str]
 
@@ -48,8 +49,7 @@ def redactor(extra: tuple[Redaction, ...] = ()) -> Redact:
             text = rule.sub("[redacted]", text) if isinstance(rule, re.Pattern) else _checked(rule(text))
         if "PRIVATE KEY" in text:
             text = _PRIVATE_KEY.sub("[redacted: private-key]", text)
-        # One byte a character; anything outside Latin-1 is no token character.
-        long = _LONG in text.encode("latin-1", "replace").translate(_TOKEN)
+        long = _has_long_run(text)
         if not long and "@" not in text and _ARTIFACTORY.search(text) is None:
             return text
         windows = _windows(text, long)
@@ -140,6 +140,16 @@ def _checked(text: object) -> str:
 def _marked(confirm: Callable[[str], bool] | None, mark: str, found: re.Match[str]) -> str:
     whole = found.group()
     return mark if confirm is None or confirm(whole) else whole
+
+
+def _has_long_run(text: str) -> bool:
+    # One byte a character; anything outside Latin-1 is no token character. In pieces: of a long text each copy would
+    # be memory fresh from the system, which costs more than the search.
+    for start in range(0, len(text), _PIECE):
+        piece = text[start : start + _PIECE + _RUN]
+        if _LONG in piece.encode("latin-1", "replace").translate(_TOKEN):
+            return True
+    return False
 
 
 def _windows(text: str, long: bool) -> list[tuple[int, int]]:

@@ -70,7 +70,7 @@ def user(content: Any) -> Any:
 def test_a_prompt_of_megabytes_is_cut_on_the_span_and_whole_on_the_wire(asked: Asked, sdk: str, text: str) -> None:
     getattr(asked, sdk)([user(text)])
     kept = asked.content()[0]["parts"][0]["content"]
-    assert kept.endswith(f"…[cut: 65536 of {len(text)} characters kept]")
+    assert kept.endswith(f" [cut: 65536 of {len(text)} characters kept]")
     assert asked.captured.requests[0]["messages"][0]["content"][0]["text"] == text
 
 
