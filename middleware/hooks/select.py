@@ -165,9 +165,11 @@ def _same(hook: FunctionHook, other: Hook) -> bool:
     """Whether they are one function, or one object's method, for one event under one name."""
     if not isinstance(other, FunctionHook) or (hook.event, hook.label) != (other.event, other.label):
         return False
-    owner = getattr(hook.fn, "__self__", None)
-    parts = [(getattr(fn, "__self__", None), getattr(fn, "__func__", fn)) for fn in (hook.fn, other.fn)]
-    return parts[0][1] is parts[1][1] and parts[1][0] is owner
+    # A bound method is a new object each time that it is asked for.
+    (owner, fn), (its_owner, its_fn) = (
+        (getattr(fn, "__self__", None), getattr(fn, "__func__", fn)) for fn in (hook.fn, other.fn)
+    )
+    return owner is its_owner and fn is its_fn
 
 
 def _json_of(text: str) -> object:

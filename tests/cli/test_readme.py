@@ -69,6 +69,11 @@ def test_the_names_that_it_uses_can_be_imported() -> None:
     assert {"HookBlocked", "Origin", "Submission", "project", "strip", "telemetry"} <= set(namespace)
 
 
+def test_the_sample_of_a_test_passes(place: Path) -> None:
+    [sample] = [block for block in BLOCKS if "capture(" in block]
+    exec(sample, {"__name__": "sample"})
+
+
 def test_its_hooks_file_loads_without_a_warning(place: Path) -> None:
     [sample] = re.findall(r"^```json\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
     (place / "hooks.json").write_text(sample, encoding="utf-8")
