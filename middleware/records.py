@@ -189,6 +189,8 @@ def usage_metadata(usage: Usage) -> dict[str, int]:
 def parts_of(holder: Mapping[str, Any]) -> list[Any]:
     """List the parts of a record, a content or a wire message; a string is one part, anything else none."""
     held = holder.get("message")
+    if type(held) is dict and type(held.get("parts")) is list:
+        return held["parts"].copy()  # type: ignore[no-any-return]
     if isinstance(held, Mapping):
         holder = held
     for key in ("parts", "content"):
@@ -210,12 +212,16 @@ def is_text_part(part: object) -> bool:
 
 def part_text(part: Any) -> str | None:
     """The words of a text part; None for anything else and for reasoning."""
+    if type(part) is dict and len(part) == 1:
+        # The common shapes first: this is asked of every part of a file.
+        text = part.get("text")
+        return text if type(text) is str else None
     if isinstance(part, str):
         return part
     if not is_text_part(part) or part.get("thought"):
         return None
-    text: str = part["text"]
-    return text
+    words: str = part["text"]
+    return words
 
 
 def clean_tree(value: Any) -> Any:

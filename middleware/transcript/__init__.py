@@ -4,11 +4,13 @@ from .chain import walk
 from .flaws import Flaw
 from .folder import TranscriptFolder
 from .listing import SessionInfo, list_sessions, transcripts_in
+from .live import Branch, load
 from .reader import Transcript, iter_records, parse, read
 from .scribe import Scribe, TraceIds
 from .writer import TranscriptWriter
 
 __all__ = [
+    "Branch",
     "Flaw",
     "Scribe",
     "SessionInfo",
@@ -18,6 +20,7 @@ __all__ = [
     "TranscriptWriter",
     "iter_records",
     "list_sessions",
+    "load",
     "parse",
     "read",
     "transcripts_in",

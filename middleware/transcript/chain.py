@@ -5,30 +5,24 @@ Rules: hooks-and-transcripts 3.5 with D12 (gaps are bridged) and D13 (one uuid o
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import json
-from collections.abc import Iterable
-from datetime import UTC, datetime
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from typing import Any
 
+import msgspec
+
 from ..errors import TranscriptError
-from ..records import Record
-from .flaws import Flaw, is_known_type, joins_chain, unknown_in
+from ..records import ASSISTANT, SYSTEM, TOOL_RESULT, USER, Record
+from .flaws import Flaw, joins, unknown_in
+from .fragments import dated, merged
 
-__all__ = ["walk"]
+__all__ = ["Chain", "Head", "walk"]
 
-
-class _Node:
-    """A record on its place: `record` is replaced by a copy when a fragment is merged into it."""
-
-    __slots__ = ("in_chain", "known", "owned", "parent", "position", "record")
-
-    def __init__(self, record: Record, position: int) -> None:
-        self.record = record
-        self.position = position
-        self.parent: object = record.get("parentUuid")
-        self.known = is_known_type(record)
-        self.in_chain = joins_chain(record)
-        self.owned = False
+_STANDS, _KNOWN, _JOINS = 1, 2, 4
+_PLAIN = dict.fromkeys((USER, ASSISTANT, TOOL_RESULT, SYSTEM), _STANDS | _KNOWN | _JOINS)
 
 
 def walk(records: Iterable[object]) -> tuple[list[Record], list[Flaw]]:
@@ -40,166 +34,252 @@ def walk(records: Iterable[object]) -> tuple[list[Record], list[Flaw]]:
     Raises `TranscriptError` when records of several sessions are mixed.
     """
     flaws: list[Flaw] = []
-    nodes, by_uuid = _nodes(records, flaws)
-    leaf = _leaf(nodes, by_uuid)
-    path = _climb(leaf, nodes, by_uuid, flaws) if leaf is not None else []
-    return [_dated(node.record) for node in path if node.known], flaws
-
-
-def _nodes(records: Iterable[object], flaws: list[Flaw]) -> tuple[list[_Node], dict[str, _Node]]:
-    """A node for each record that stands for itself, in file order, and the node of each uuid."""
-    nodes: list[_Node] = []
-    first: dict[str, _Node] = {}
-    repeated: dict[str, set[str]] = {}
-    variants: dict[tuple[str, str], _Node] = {}
-    sessions: set[str] = set()
-    for number, record in enumerate(records, 1):
-        if not isinstance(record, dict) or not _is_identified(record):
-            flaws.append(Flaw(name="invalid_record", detail=f"record {number} has no uuid and type; left out"))
-            continue
-        session = record.get("sessionId")
-        if isinstance(session, str):
-            sessions.add(session)
-            if len(sessions) > 1:
-                both = " and ".join(sorted(sessions))
-                raise TranscriptError(f"one transcript holds records of the sessions {both}; split it by sessionId")
-        unknown = unknown_in(record)
-        uuid: str = record["uuid"]
-        original = first.get(uuid)
-        if original is None:
-            if unknown is not None:
-                flaws.append(Flaw(name="unknown_record_or_part", detail=f"record {number}: {unknown}"))
-            first[uuid] = _Node(record, len(nodes))
-            nodes.append(first[uuid])
-            continue
-        if uuid not in repeated:
-            repeated[uuid] = {_digest(original.record)}
-        digest = _digest(record)
-        if digest in repeated[uuid]:
-            continue
-        repeated[uuid].add(digest)
-        key = (uuid, repr(record.get("parentUuid")))
-        if repr(original.parent) == key[1]:
-            _merge(original, record)
-        elif key in variants:
-            _merge(variants[key], record)
+    held: list[Any] = list(records)
+    chain = Chain(held.__getitem__, flaws.append)
+    heads: list[Head] = []
+    for record in held:
+        if isinstance(record, dict) and isinstance(record.get("uuid"), str) and isinstance(record.get("type"), str):
+            heads.append(Head.of(record))
         else:
-            renamed = {**record, "uuid": _free(uuid, first)}
-            variants[key] = first[renamed["uuid"]] = _Node(renamed, len(nodes))
-            nodes.append(variants[key])
-            detail = f"record {number} has the uuid {uuid} of another one; kept as {renamed['uuid']}"
-            flaws.append(Flaw(name="invalid_record", detail=detail))
-    return nodes, first
+            chain.extend(heads)
+            chain.leave_out()
+            heads = []
+    chain.extend(heads)
+    for position, record in enumerate(held):
+        unknown = unknown_in(record) if chain.stands(position) else None
+        if unknown is not None:
+            flaws.append(Flaw(name="unknown_record_or_part", detail=f"record {position + 1}: {unknown}"))
+    return [chain.record(position) for position in chain.branch()], flaws
 
 
-def _leaf(nodes: list[_Node], by_uuid: dict[str, _Node]) -> _Node | None:
-    """The physically last record of the conversation that is no parent in it; in a cycle simply the last."""
-    parents: set[int] = set()
-    for node in nodes:
-        if node.in_chain:
+class Head(msgspec.Struct, gc=False):
+    """What the chain has to know of a record; only `uuid` and `type` are sure to be strings."""
+
+    uuid: str
+    type: str
+    parentUuid: Any = None
+    subtype: Any = None
+    sessionId: Any = None
+
+    @classmethod
+    def of(cls, record: Record) -> Head:
+        """Take it from a whole record."""
+        get = record.get
+        return cls(record["uuid"], record["type"], get("parentUuid"), get("subtype"), get("sessionId"))
+
+
+class Chain:
+    """The tree of a file's records, without the records: one is asked for again when it is needed.
+
+    Records are counted from 0 in file order; `fetch` gives the record at a position. Kept of one are its uuid and
+    a few bytes. A run is a stretch of records each of which is the child of the one before it, as nearly all are;
+    what begins a run has its parent in `_above`: a position, or (None or no uuid that is known) as it was read.
+    """
+
+    def __init__(
+        self, fetch: Callable[[int], Record], on_flaw: Callable[[Flaw], None], place: str = "one transcript"
+    ) -> None:
+        self._fetch = fetch
+        self._place = place
+        self._on_flaw = on_flaw
+        self._by_uuid: dict[str, int] = {}
+        self._last: str | None = None
+        self._flags = bytearray()
+        self._runs: list[int] = []
+        self._above: dict[int, int | None] = {}
+        self._unresolved: dict[int, object] = {}
+        self._parents: set[int] = set()
+        self._beside: list[int] = []
+        self._session: str | None = None
+        self._seen: dict[str, set[bytes]] = {}
+        self._variants: dict[tuple[str, str], int] = {}
+        self._fragments: dict[int, list[int]] = {}
+        self._renamed: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._flags)
+
+    def extend(self, heads: Iterable[Head]) -> None:
+        """Put the next records on their places. Raises `TranscriptError` for a second session."""
+        by_uuid, flags = self._by_uuid, self._flags
+        last, position = self._last, len(self._flags)
+        for head in heads:
+            uuid, parent = head.uuid, head.parentUuid
+            if head.sessionId != self._session:
+                self._belongs(head.sessionId)
+            subtype = head.subtype
+            flag = _PLAIN.get(head.type, _STANDS) if subtype is None else _flag(head.type, subtype)
+            if by_uuid.setdefault(uuid, position) != position:
+                flag *= self._is_variant(uuid, parent, position)
+                if flag:
+                    self._begin(position, parent, flag)
+                last = None
+            elif last is not None and parent == last:
+                if flag & _JOINS and not flags[-1] & _JOINS:
+                    self._beside.append(position - 1)
+                last = uuid
+            else:
+                self._begin(position, parent, flag)
+                last = uuid
+            flags.append(flag)
+            position += 1
+        self._last = last
+
+    def leave_out(self) -> None:
+        """Count something that is no record."""
+        self._on_flaw(
+            Flaw(name="invalid_record", detail=f"record {len(self._flags) + 1} has no uuid and type; left out")
+        )
+        self._flags.append(0)
+        self._last = None
+
+    def stands(self, position: int) -> bool:
+        """False for what is no record, and for one that only repeats or completes an earlier one."""
+        return bool(self._flags[position])
+
+    def branch(self) -> list[int]:
+        """The positions of the active branch, root first, records of an unknown type left out."""
+        leaf = self._leaf()
+        path = itertools.chain.from_iterable(self._climb(leaf) if leaf is not None else ())
+        return [position for position in path if self._flags[position] & _KNOWN]
+
+    def record(self, position: int) -> Record:
+        """The record at a position of the branch, whole, under the uuid that it has there."""
+        record = self._fetch(position)
+        if position in self._renamed:
+            record = {**record, "uuid": self._renamed[position]}
+        if position in self._fragments:
+            record = merged(record, map(self._fetch, self._fragments[position]))
+        return dated(record)
+
+    def is_whole(self, position: int) -> bool:
+        """True for a record that `record` gives as it was read, but for a timestamp that is none."""
+        return position not in self._renamed and position not in self._fragments
+
+    def _belongs(self, session: object) -> None:
+        if not isinstance(session, str):
+            return
+        if self._session is not None:
+            both = " and ".join(sorted((self._session, session)))
+            raise TranscriptError(f"{self._place} holds records of the sessions {both}; split it by sessionId")
+        self._session = session
+
+    def _begin(self, position: int, parent: object, flag: int) -> None:
+        """Begin a run with a record whose parent is not the one before it."""
+        above = self._by_uuid.get(parent) if isinstance(parent, str) else None
+        self._runs.append(position)
+        self._above[position] = above
+        if above is None and parent is not None:
+            self._unresolved[position] = parent
+        if above is not None and flag & _JOINS:
+            self._is_parent(above)
+
+    def _is_parent(self, position: int) -> None:
+        self._parents.add(position)
+        self._beside.append(position)
+
+    def _is_variant(self, uuid: str, parent: object, position: int) -> bool:
+        """True when a record with a uuid that is taken stands for itself, under a uuid of its own (D13)."""
+        original = self._by_uuid[uuid]
+        if uuid not in self._seen:
+            self._seen[uuid] = {_digest(self._fetch(original))}
+        digest = _digest(self._fetch(position))
+        if digest in self._seen[uuid]:
+            return False
+        self._seen[uuid].add(digest)
+        key = (uuid, repr(parent))
+        whole = original if repr(self._fetch(original).get("parentUuid")) == key[1] else self._variants.get(key)
+        if whole is not None:
+            self._fragments.setdefault(whole, []).append(position)
+            return False
+        renamed = self._renamed[position] = _free(uuid, self._by_uuid)
+        self._variants[key] = self._by_uuid[renamed] = position
+        detail = f"record {position + 1} has the uuid {uuid} of another one; kept as {renamed}"
+        self._on_flaw(Flaw(name="invalid_record", detail=detail))
+        return True
+
+    def _leaf(self) -> int | None:
+        """The physically last record of the conversation that is no parent in it; in a cycle simply the last."""
+        for position, parent in self._unresolved.items():
+            above = self._by_uuid.get(parent) if isinstance(parent, str) else None
+            if above is not None:
+                self._above[position] = above
+                if self._flags[position] & _JOINS:
+                    self._is_parent(above)
+        for position in self._beside:
             # A record beside the conversation is a link when a conversation record hangs from it.
-            parent = by_uuid.get(node.parent) if isinstance(node.parent, str) else None
-            while parent is not None and parent.position not in parents:
-                parents.add(parent.position)
-                above = parent.parent
-                parent = by_uuid.get(above) if not parent.in_chain and isinstance(above, str) else None
-    candidates = [node for node in nodes if node.in_chain] or nodes
-    for node in reversed(candidates):
-        if node.position not in parents:
-            return node
-    return candidates[-1] if candidates else None
+            above = position
+            while above is not None and not self._flags[above] & _JOINS:
+                above = self._above.get(above, above - 1)
+                if above in self._parents:
+                    break
+                if above is not None:
+                    self._parents.add(above)
+        wanted = _JOINS if any(flag & _JOINS for flag in self._flags) else _STANDS
+        last: int | None = None
+        for position in range(len(self._flags) - 1, -1, -1):
+            if self._flags[position] & wanted:
+                last = position if last is None else last
+                if not self._has_child(position):
+                    return position
+        return last
+
+    def _has_child(self, position: int) -> bool:
+        below = position + 1
+        if position in self._parents:
+            return True
+        return below < len(self._flags) and below not in self._above and bool(self._flags[below] & _JOINS)
+
+    def _climb(self, leaf: int) -> list[range]:
+        """The runs, or the ends of them, from the root to the leaf."""
+        path: list[range] = []
+        on_path = bytearray(len(self._flags))
+        node: int | None = leaf
+        while node is not None:
+            begin = self._runs[bisect_right(self._runs, node) - 1]
+            met = on_path.rfind(1, begin, node)
+            if met >= 0:
+                self._cut(met + 1)
+                path.append(range(met + 1, node + 1))
+                break
+            path.append(range(begin, node + 1))
+            on_path[begin : node + 1] = b"\1" * (node + 1 - begin)
+            node = self._above[begin]
+            if node is not None and on_path[node]:
+                self._cut(begin)
+                break
+            if node is None and begin in self._unresolved:
+                detail = f"the parent {self._unresolved[begin]!r} is missing"
+                self._on_flaw(Flaw(name="history_gap", detail=detail))
+                node = self._previous(begin, on_path)
+        path.reverse()
+        return path
+
+    def _cut(self, position: int) -> None:
+        parent = self._fetch(position).get("parentUuid")
+        self._on_flaw(Flaw(name="parent_cycle", detail=f"the parent {parent!r} is below its own child; cut"))
+
+    def _previous(self, node: int, on_path: bytearray) -> int | None:
+        for position in range(node - 1, -1, -1):
+            if self._flags[position] & _JOINS and not on_path[position]:
+                return position
+        return None
 
 
-def _climb(leaf: _Node, nodes: list[_Node], by_uuid: dict[str, _Node], flaws: list[Flaw]) -> list[_Node]:
-    path: list[_Node] = []
-    on_path: set[int] = set()
-    node: _Node | None = leaf
-    while node is not None:
-        path.append(node)
-        on_path.add(node.position)
-        if node.parent is None:
-            break
-        above = by_uuid.get(node.parent) if isinstance(node.parent, str) else None
-        if above is None:
-            flaws.append(Flaw(name="history_gap", detail=f"the parent {node.parent!r} is missing"))
-            above = _previous(node, nodes, on_path)
-        elif above.position in on_path:
-            flaws.append(Flaw(name="parent_cycle", detail=f"the parent {node.parent!r} is below its own child; cut"))
-            break
-        node = above
-    path.reverse()
-    return path
+def _flag(kind: str, subtype: object) -> int:
+    known, is_in_chain = joins(kind, subtype)
+    return _STANDS | known * _KNOWN | is_in_chain * _JOINS
 
 
-def _previous(node: _Node, nodes: list[_Node], on_path: set[int]) -> _Node | None:
-    for position in range(node.position - 1, -1, -1):
-        if nodes[position].in_chain and position not in on_path:
-            return nodes[position]
-    return None
-
-
-def _merge(node: _Node, fragment: Record) -> None:
-    """Add a fragment: parts in file order, last usage, first tool result and model, greatest timestamp."""
-    if not node.owned:
-        node.record = dict(node.record)
-        node.owned = True
-        message = node.record.get("message")
-        if isinstance(message, dict):
-            node.record["message"] = dict(message)
-            if isinstance(message.get("parts"), list):
-                node.record["message"]["parts"] = list(message["parts"])
-    merged = node.record
-    message, more = merged.get("message"), fragment.get("message")
-    if not isinstance(message, dict):
-        if isinstance(more, dict):
-            merged["message"] = dict(more)
-            if isinstance(more.get("parts"), list):
-                merged["message"]["parts"] = list(more["parts"])
-    elif isinstance(more, dict) and isinstance(more.get("parts"), list):
-        if isinstance(message.get("parts"), list):
-            message["parts"] += more["parts"]
-        else:
-            message["parts"] = list(more["parts"])
-    if "usageMetadata" in fragment:
-        merged["usageMetadata"] = fragment["usageMetadata"]
-    for key, value in fragment.items():
-        merged.setdefault(key, value)
-    stamps = [str(stamp) for stamp in (merged.get("timestamp"), fragment.get("timestamp")) if _is_time(stamp)]
-    if stamps:
-        merged["timestamp"] = max(stamps, key=_moment)
-
-
-def _dated(record: Record) -> Record:
-    """The record, without a timestamp that is none."""
-    if "timestamp" not in record or _is_time(record["timestamp"]):
-        return record
-    return {key: value for key, value in record.items() if key != "timestamp"}
-
-
-def _moment(stamp: str) -> datetime:
-    moment = datetime.fromisoformat(stamp)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _is_time(value: Any) -> bool:
+def _digest(record: Record) -> bytes:
     try:
-        return isinstance(value, str) and bool(datetime.fromisoformat(value))
-    except ValueError:
-        return False
-
-
-def _is_identified(record: Record) -> bool:
-    return isinstance(record.get("uuid"), str) and isinstance(record.get("type"), str)
-
-
-def _digest(record: Record) -> str:
-    try:
-        return json.dumps(record, sort_keys=True)
+        text = json.dumps(record, sort_keys=True)
     except (TypeError, ValueError, RecursionError):
-        return f"#{id(record)}"
+        text = f"#{id(record)}"
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _free(uuid: str, taken: dict[str, _Node]) -> str:
+def _free(uuid: str, taken: dict[str, int]) -> str:
     number = 2
     while f"{uuid}#{number}" in taken:
         number += 1

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from ..records import ASSISTANT, SYSTEM, TOOL_RESULT, USER
 
-__all__ = ["Flaw", "FlawName", "is_known_type", "joins_chain", "unknown_in"]
+__all__ = ["Flaw", "FlawName", "joins", "joins_chain", "unknown_in", "unknown_kind"]
 
 FlawName: TypeAlias = Literal["history_gap", "parent_cycle", "invalid_record", "unknown_record_or_part"]
 
@@ -92,25 +92,31 @@ class Flaw:
 
 def joins_chain(record: Mapping[str, Any]) -> bool:
     """True for a record that can be the end of a conversation: of a known type, and no artifact beside it (3.5)."""
-    subtype = record.get("subtype")
+    return joins(record.get("type"), record.get("subtype"))[1]
+
+
+def joins(kind: object, subtype: object) -> tuple[bool, bool]:
+    """Whether the type is known, and whether such a record can be the end of a conversation."""
+    known = isinstance(kind, str) and kind in _SUBTYPES
     if isinstance(subtype, str) and (subtype in _BESIDE or subtype.startswith("managed_session_")):
-        return False
-    return is_known_type(record)
+        return known, False
+    return known, known
 
 
-def is_known_type(record: Mapping[str, Any]) -> bool:
-    """True for a user, assistant, tool_result or system record."""
-    kind = record.get("type")
-    return isinstance(kind, str) and kind in _SUBTYPES
-
-
-def unknown_in(record: Mapping[str, Any]) -> str | None:
-    """Name a type, subtype or part that no version known to us writes; None for a record that is understood."""
-    kind, subtype = record["type"], record.get("subtype")
+def unknown_kind(kind: str, subtype: object) -> str | None:
+    """Name a type or subtype that no version known to us writes; None for one that is understood."""
     if kind not in _SUBTYPES:
         return f"type {kind!r}"
     if subtype is not None and not _is_known(kind, subtype):
         return f"{kind} record of subtype {subtype!r}"
+    return None
+
+
+def unknown_in(record: Mapping[str, Any]) -> str | None:
+    """Name a type, subtype or part that no version known to us writes; None for a record that is understood."""
+    unknown = unknown_kind(record["type"], record.get("subtype"))
+    if unknown is not None:
+        return unknown
     message = record.get("message")
     parts = message.get("parts") if isinstance(message, dict) else None
     if isinstance(parts, list):

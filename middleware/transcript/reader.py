@@ -19,7 +19,7 @@ from ..errors import TranscriptError
 from ..records import Record
 from .flaws import Flaw
 
-__all__ = ["Transcript", "iter_records", "parse", "read", "records_in_line"]
+__all__ = ["Tally", "Transcript", "file_of", "iter_records", "parse", "read", "records_in_line", "scan"]
 
 _MAX_INT_DIGITS = 4000
 _SCANS = 32
@@ -47,7 +47,7 @@ def read(path: str | Path) -> Transcript:
 def parse(data: bytes) -> Transcript:
     """Read a transcript from memory; never raises, whatever the bytes are."""
     flaws: list[Flaw] = []
-    records = tuple(_records(data.split(b"\n"), flaws.append, _Tally()))
+    records = tuple(_records(data.split(b"\n"), flaws.append, Tally()))
     return Transcript(records=records, flaws=tuple(flaws))
 
 
@@ -57,14 +57,19 @@ def iter_records(path: str | Path, on_flaw: Callable[[Flaw], None] = lambda flaw
     Raises `TranscriptError` for a folder, and at the end for a file without a single JSON object that is not
     merely torn.
     """
+    place = file_of(path)
+    tally = Tally()
+    with place.open("rb") as file:
+        yield from _records(file, on_flaw, tally)
+    tally.refuse_foreign(place)
+
+
+def file_of(path: str | Path) -> Path:
+    """The path of a file to be read as a transcript. Raises `TranscriptError` for a folder."""
     place = Path(path)
     if place.is_dir():
         raise TranscriptError(f"{place} is a folder, not a transcript; name one of its .jsonl files")
-    tally = _Tally()
-    with place.open("rb") as file:
-        yield from _records(file, on_flaw, tally)
-    if tally.foreign and not tally.objects:
-        raise TranscriptError(f"{place} is not a transcript: no line of it is a JSON object; name a .jsonl transcript")
+    return place
 
 
 def records_in_line(line: bytes) -> tuple[list[Record], str | None]:
@@ -72,11 +77,11 @@ def records_in_line(line: bytes) -> tuple[list[Record], str | None]:
 
     A record is an object with a string `uuid` and `type`. A line of blanks has none and nothing wrong.
     """
-    found, detail, _ = _scan(line)
+    found, detail, _ = scan(line)
     return found, detail
 
 
-class _Tally:
+class Tally:
     """Whether a file showed any JSON object, and any line that not even begins like one."""
 
     __slots__ = ("foreign", "objects")
@@ -85,15 +90,26 @@ class _Tally:
         self.foreign = False
         self.objects = False
 
-
-def _records(lines: Iterable[bytes], on_flaw: Callable[[Flaw], None], tally: _Tally) -> Iterator[Record]:
-    for number, line in enumerate(lines, 1):
-        found, detail, objects = _scan(line)
-        tally.objects = tally.objects or objects
+    def line(self, line: bytes, number: int, on_flaw: Callable[[Flaw], None]) -> list[Record]:
+        """The records of one line, counted; what was wrong with it goes to `on_flaw`."""
+        found, detail, objects = scan(line)
+        self.objects = self.objects or objects
         if detail is not None:
-            tally.foreign = tally.foreign or not _like_an_object(line)
+            self.foreign = self.foreign or not _like_an_object(line)
             on_flaw(Flaw(name="invalid_record", line=number, detail=detail))
-        yield from found
+        return found
+
+    def refuse_foreign(self, place: Path) -> None:
+        """Raise `TranscriptError` for a file without a single JSON object that is not merely torn."""
+        if self.foreign and not self.objects:
+            raise TranscriptError(
+                f"{place} is not a transcript: no line of it is a JSON object; name a .jsonl transcript"
+            )
+
+
+def _records(lines: Iterable[bytes], on_flaw: Callable[[Flaw], None], tally: Tally) -> Iterator[Record]:
+    for number, line in enumerate(lines, 1):
+        yield from tally.line(line, number, on_flaw)
 
 
 def _like_an_object(line: bytes) -> bool:
@@ -101,7 +117,7 @@ def _like_an_object(line: bytes) -> bool:
     return not bare or bare.startswith(b"{")
 
 
-def _scan(line: bytes) -> tuple[list[Record], str | None, bool]:
+def scan(line: bytes) -> tuple[list[Record], str | None, bool]:
     """The records of a line, what was wrong with it, and whether it held any JSON object."""
     try:
         value = _decode(line)

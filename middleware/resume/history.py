@@ -1,0 +1,49 @@
+"""The history of a model, rebuilt from records exactly as it was sent (hooks-and-transcripts 3.6, D5, D8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..parts import clean
+from ..records import ASSISTANT, SYSTEM, TOOL_RESULT, USER, Record, clean_tree, parts_of
+from .projection import joined, payload_of
+
+__all__ = ["replay"]
+
+_NOT_REPLAYED = frozenset({"realtime_message", "code_mode_tool_result"})
+
+
+def replay(records: Iterable[Mapping[str, Any]]) -> list[Record]:
+    """Rebuild the model's history exactly as it was sent, tagged parts included, as `{"role", "parts"}` (3.6).
+
+    Only invalid Unicode is replaced (D5). The result shares nothing with the records.
+    """
+    history: list[Record] = []
+    for record in records:
+        kind, subtype = record.get("type"), record.get("subtype")
+        if kind == SYSTEM and subtype == "chat_compression":
+            compressed = payload_of(record).get("compressedHistory")
+            if not isinstance(compressed, list):
+                return []
+            history = [clean_tree(entry) for entry in compressed if isinstance(entry, dict)]
+        elif kind == SYSTEM and subtype == "slash_command":
+            _drop_local_command(history, payload_of(record))
+        elif kind in (USER, ASSISTANT, TOOL_RESULT) and subtype not in _NOT_REPLAYED:
+            parts = clean_tree(parts_of(record))
+            if not parts:
+                continue
+            role = "model" if kind == ASSISTANT else "user"
+            if subtype == "mid_turn_user_message" and history and history[-1].get("role") == "user":
+                history[-1]["parts"] = [*parts_of(history[-1]), *parts]
+            else:
+                history.append({"role": role, "parts": parts})
+    return history
+
+
+def _drop_local_command(history: list[Record], payload: Mapping[str, Any]) -> None:
+    command = payload.get("rawCommand")
+    if payload.get("phase") != "result" or payload.get("sentToModel") is not False or not isinstance(command, str):
+        return
+    if history and history[-1].get("role") == "user" and joined(parts_of(history[-1])) == clean(command):
+        history.pop()
