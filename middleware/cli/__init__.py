@@ -20,7 +20,7 @@ __all__ = ["firsthand", "main"]
 _COMMANDS: Final[Mapping[str, str]] = {
     "init": "Write a firsthand.toml and a sample hook here.",
     "demo": "Show three turns: what was typed, sent, traced, recalled, resumed.",
-    "transcript": "Read transcripts.",
+    "transcript": "Show, list, search, export, check, count, import and erase transcripts.",
     "recall": "Add memories to a store, and search it.",
     "hooks": "List, test and trust hooks; print their JSON Schemas.",
     "settings": "List every setting, its value and where it came from.",

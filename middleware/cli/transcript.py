@@ -1,20 +1,26 @@
-"""`firsthand transcript`: read transcripts."""
+"""`firsthand transcript`: show, list, search, export, check, count, import and erase transcripts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import asdict
 
 from .failures import Commands, Failure
+from .transcript_check import check
+from .transcript_export import export
+from .transcript_import import import_
+from .transcript_list import list_, stats
+from .transcript_search import search
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from ..resume import Shown
+    from ..transcript.unfolded import Unfolded
 
 __all__ = ["transcript"]
 
@@ -31,7 +37,11 @@ _MARKS: Mapping[str, tuple[str, str, str]] = {
 
 @click.group(cls=Commands)
 def transcript() -> None:
-    """Read transcripts."""
+    """Show, list, search, export, check, count, import and erase transcripts."""
+
+
+for _command in (list_, search, export, check, stats, import_):
+    transcript.add_command(_command)
 
 
 @transcript.command()
@@ -45,34 +55,37 @@ def transcript() -> None:
 @click.option("--raw", is_flag=True, help="Show what the model was sent beside what was typed: the tagged parts too.")
 def show(file: Path, as_json: bool, raw: bool) -> None:
     """Show a transcript as a resumed screen does: what people typed, never what was injected."""
-    shown, records = _read(file)
+    items = _read(file)
     if as_json:
         from .screen import print_json
 
-        rows = [asdict(row) for row in shown]
-        if raw:
-            for found, added in zip(rows, _additions(shown, records), strict=True):
-                found["injected"] = added
-        print_json(rows)
+        print_json(_rows(items, raw))
         return
     from .screen import console
 
     out = console()
-    for row, added in zip(shown, _additions(shown, records), strict=True):
-        if row.type == "user":
-            out.print()
-        out.print(_line(row), soft_wrap=True)
-        for text in added if raw else ():
-            out.print(_injected(text), soft_wrap=True)
+    for item in items:
+        if item.shown is not None:
+            if item.shown.type == "user":
+                out.print()
+            out.print(_line(item.shown), soft_wrap=True)
+        for added in item.injected if raw else ():
+            out.print(_injected(added.part), soft_wrap=True)
 
 
-def _read(file: Path) -> tuple[list[Shown], dict[str, Mapping[str, Any]]]:
-    """The rows of the screen and the branch's records by uuid; flaws go to stderr."""
+def _read(file: Path) -> list[Unfolded]:
+    """The rows of the screen with what stands behind them; flaws go to stderr."""
     from ..errors import TranscriptError
-    from ..resume import display
     from ..transcript import read, walk
+    from ..transcript.foreign import recognise
+    from ..transcript.unfolded import unfold
     from .screen import warn
 
+    if (known := recognise(file)) is not None:
+        from .transcript_import import described
+
+        click.echo(described(file, known))
+        raise click.exceptions.Exit(0)
     held = read(file)
     try:
         branch, flaws = walk(held.records)
@@ -85,22 +98,21 @@ def _read(file: Path) -> tuple[list[Shown], dict[str, Mapping[str, Any]]]:
         warn(f"{place}: {flaw.name}: {flaw.detail}")
     if not branch:
         warn(f"{file}: holds no conversation yet")
-    return display(branch), {record["uuid"]: record for record in branch}
+    return unfold(branch)
 
 
-def _additions(shown: list[Shown], records: Mapping[str, Mapping[str, Any]]) -> Iterator[list[str]]:
-    """For each row, the tagged texts of its record, at the last row of the record."""
-    from ..injection import kept_parts
-    from ..records import ASSISTANT, part_text, parts_of
-
-    for at, row in enumerate(shown):
-        record = records.get(row.uuid)
-        followed = any(following.uuid == row.uuid for following in shown[at + 1 : at + 2])
-        if record is None or record.get("type") == ASSISTANT or followed:
-            yield []
+def _rows(items: Sequence[Unfolded], raw: bool) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for item in items:
+        if item.shown is not None:
+            rows.append(asdict(item.shown))
+        elif raw and item.injected:
+            rows.append({"type": "unshown", "text": "", "uuid": item.uuid})
+        else:
             continue
-        texts = [part_text(part) for part in parts_of(record)]
-        yield [text for text in texts[kept_parts(texts) :] if text is not None]
+        if raw:
+            rows[-1]["injected"] = [added.part for added in item.injected]
+    return rows
 
 
 def _line(row: Shown) -> Text:
