@@ -100,7 +100,7 @@ def result_of(future: Future[T]) -> T:
                 return future.result()
 
 
-hooking = Crew(32)
+hooking = Crew(256)
 """Runs hooks."""
 
 searching = Crew(32)

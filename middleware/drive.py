@@ -10,9 +10,10 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
@@ -32,11 +33,13 @@ from .hooks import (
     counts_as_success,
     effects,
     is_aborted,
+    too_late,
     without_abort,
 )
 from .injection import Memory
 from .ledger import CatchUp, Wait
-from .telemetry import TurnTrace
+from .matches import memories_of
+from .telemetry import HookTrace, TurnTrace
 from .turn import Recall, RunHooks
 
 __all__ = ["Fetch", "drive", "drive_async"]
@@ -154,7 +157,7 @@ class Fetch:
         if len(step.calls) == 1:
             return [self._call_hook(*step.calls[0])]
         with abortable():
-            calls = [(hook, hooking.submit(self._call_hook, hook, payload)) for hook, payload in step.calls]
+            calls = [(hook, self._submitted(hook, payload)) for hook, payload in step.calls]
             return [self._ended(hook, future) for hook, future in calls]
 
     def _ended(self, hook: Hook, future: Future[HookResult]) -> HookResult:
@@ -168,12 +171,22 @@ class Fetch:
         error = "no thread can be started for it"
         return _reported(hook, HookResult(success=False, outcome="non_blocking_error", error=error), trace)
 
-    def _call_hook(self, hook: Hook, payload: Any) -> HookResult:
+    def _submitted(self, hook: Hook, payload: Any) -> Future[HookResult]:
+        asked = time.monotonic()
+
+        def call() -> HookResult:
+            # Where all threads are taken the wait for one is part of a hook's time.
+            waited = time.monotonic() - asked
+            return self._call_hook(hook, payload, late=waited * 1000 > hook.timeout_ms)
+
+        return hooking.submit(call)
+
+    def _call_hook(self, hook: Hook, payload: Any, *, late: bool = False) -> HookResult:
         if getattr(hook, "background", False):
             return self._call_in_background(hook, payload)
         trace = self._trace.start_hook(event=hook.event, type=hook.type, label=hook.label)
-        with context.inside(), trace.current():
-            result = self._bound(hook).call(payload)
+        with context.inside(), trace.current(), _cancelled(trace):
+            result = self._bound(hook).call(payload) if not late else too_late(hook)
         if is_aborted():
             result = replace(result, outcome="cancelled")
         return _reported(hook, result, trace)
@@ -186,11 +199,11 @@ class Fetch:
             return self._call_in_background(hook, payload)
         if not hook.is_async:
             try:
-                return await asyncio.wrap_future(hooking.submit(self._call_hook, hook, payload))
+                return await asyncio.wrap_future(self._submitted(hook, payload))
             except Busy:
                 return self._busy(hook)
         trace = self._trace.start_hook(event=hook.event, type=hook.type, label=hook.label)
-        with context.inside(), trace.current():
+        with context.inside(), trace.current(), _cancelled(trace):
             result = await hook.call_async(payload)
         return _reported(hook, result, trace)
 
@@ -239,7 +252,7 @@ class Fetch:
         memories: tuple[Memory, ...] = ()
         try:
             matches = search.result(self._recall_timeout if timeout is None else timeout)
-            memories = _memories(matches, step.delivered, self._top_k)
+            memories = memories_of(matches, step.delivered, self._top_k)
         except (TimeoutError, FutureTimeout, Busy):
             search.cancel()
             outcome = "timeout"
@@ -285,29 +298,15 @@ def _reported(hook: Hook, result: HookResult, trace: Any) -> HookResult:
     return result
 
 
-def _memories(matches: list[Match], delivered: Any, top_k: int) -> tuple[Memory, ...]:
-    now = datetime.now(UTC)
-    found = []
-    for match in matches:
-        record = match.record
-        text = f"{record.title}: {record.text}" if record.title else record.text
-        version = f"{hash(text):x}"
-        if record.id is not None and delivered.get(record.id) != version:
-            found.append(
-                Memory(id=record.id, text=text, score=match.score, age=_age(record.created_at, now), version=version)
-            )
-    return tuple(found[:top_k])
-
-
-def _age(created: datetime | None, now: datetime) -> str:
-    if created is None:
-        return ""
-    seconds = max(0.0, (now - created).total_seconds())
-    for size, word in ((31_557_600, "year"), (2_629_800, "month"), (86_400, "day"), (3_600, "hour"), (60, "minute")):
-        if seconds >= size:
-            count = int(seconds // size)
-            return f"{count} {word}{'' if count == 1 else 's'} ago"
-    return "just now"
+@contextmanager
+def _cancelled(trace: HookTrace) -> Iterator[None]:
+    """A hook that a cancel or Ctrl-C is thrown into ends as cancelled."""
+    started = time.perf_counter()
+    try:
+        yield
+    except BaseException:
+        trace.finish(outcome="cancelled", success=False, duration_ms=(time.perf_counter() - started) * 1000)
+        raise
 
 
 def _now() -> str:

@@ -14,7 +14,7 @@ TIERS = (
     ("seam",),
     ("sessions", "session", "drive", "responses", "streams", "settle", "told", "remember"),
     ("hooks", "sdks", "transcript", "telemetry", "ledger", "settings"),
-    ("context", "crew"),
+    ("context", "crew", "matches"),
     ("turn", "resume"),
     ("records",),
     ("injection",),

@@ -7,6 +7,7 @@ from .command import CommandHook
 from .effects import counts_as_success, effects
 from .events import FIRED
 from .function import FunctionHook
+from .output import too_late
 from .prompt import Answer, Ask, PromptHook, Question
 from .select import HookSet, load_hooks
 
@@ -32,5 +33,6 @@ __all__ = [
     "is_aborted",
     "is_blocking",
     "load_hooks",
+    "too_late",
     "without_abort",
 ]

@@ -8,6 +8,7 @@ because they log the path and the query of a URL.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 import time
@@ -108,18 +109,18 @@ class Exchange:
                 connection.close()
         except Exception as error:  # noqa: BLE001 - whatever a server can make the libraries raise
             raise Unreachable(_why(error)) from None
+        finally:
+            with self._lock:
+                self._let_go()
 
     def cancel(self) -> None:
         """Give up: a run that waits for the network ends; one that is over is not affected."""
         with self._lock:
             self._cancelled = True
-            sock, self._socket = self._socket, None
-        if sock is not None:
-            try:
-                # Of the plain socket, as TLS would want to say goodbye, which can wait.
-                socket.socket.shutdown(sock, socket.SHUT_RDWR)
-            except (OSError, TypeError):
-                pass
+            if self._socket is not None:
+                with contextlib.suppress(OSError):
+                    self._socket.shutdown(socket.SHUT_RDWR)
+                self._let_go()
 
     def _connected(self, addresses: Sequence[str]) -> HTTPConnection:
         deadline = time.monotonic() + self._timeout
@@ -132,31 +133,55 @@ class Exchange:
                 connection.connect()
             except Exception:
                 connection.close()
-                if left == 1:
+                if left == 1 or self._cancelled:
                     raise
             else:
-                return self._held(connection)
+                connection.sock.settimeout(self._timeout)
+                return connection
         raise OSError("no address")
 
     def _connection(self, address: str, timeout: float) -> HTTPConnection:
         from urllib3.connection import HTTPConnection, HTTPSConnection
 
+        made: HTTPConnection
         if self._url.scheme == "https":
-            return HTTPSConnection(
+            made = HTTPSConnection(
                 address, self._url.port, timeout=timeout, server_hostname=self._url.host, cert_reqs="CERT_REQUIRED"
             )
-        return HTTPConnection(address, self._url.port, timeout=timeout)
+        else:
+            made = HTTPConnection(address, self._url.port, timeout=timeout)
+        # The place where urllib3's own SOCKS connections make theirs.
+        made._new_conn = lambda: self._opened(address, timeout)  # type: ignore[method-assign]
+        return made
 
-    def _held(self, connection: HTTPConnection) -> HTTPConnection:
-        """The connection, within reach of `cancel` from here on."""
-        sock: socket.socket = connection.sock
-        sock.settimeout(self._timeout)
+    def _opened(self, address: str, timeout: float) -> socket.socket:
+        """A socket that is connected, within reach of `cancel` from before that on."""
+        sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            sock.settimeout(timeout)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._hold(sock)
+            sock.connect((address, self._url.port))
+        except BaseException:
+            sock.close()
+            raise
+        return sock
+
+    def _hold(self, sock: socket.socket) -> None:
+        # A duplicate: a TLS handshake takes the descriptor of the socket that it wraps away from it.
+        held = sock.dup()
         with self._lock:
+            self._let_go()
             if not self._cancelled:
-                self._socket = sock
-                return connection
-        connection.close()
+                self._socket = held
+                return
+        held.close()
         raise OSError("cancelled")
+
+    def _let_go(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
 
     def _send(self, connection: HTTPConnection) -> None:
         try:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from ..parts import clean, trim
-from .base import HookResult
+from .base import Hook, HookResult
 from .events import STARTS
 from .jsontext import decode, objects_on_lines
 from .keys import meant
 
-__all__ = ["INVALID", "KNOWN_KEYS", "checked", "interpret", "plain", "refused", "timed_out", "unknown_keys"]
+__all__ = ["INVALID", "KNOWN_KEYS", "checked", "interpret", "plain", "refused", "timed_out", "too_late", "unknown_keys"]
 
 KNOWN_KEYS = frozenset(
     {
@@ -108,6 +108,11 @@ def timed_out(timeout_ms: int, *, fail_closed: bool = False, name: str = "hook")
     return HookResult(
         success=False, outcome="timeout", error=error, output=refused(name, error) if fail_closed else None
     )
+
+
+def too_late(hook: Hook) -> HookResult:
+    """The result of a hook whose time was over before there was a thread to run it in."""
+    return timed_out(hook.timeout_ms, fail_closed=getattr(hook, "fail_closed", False), name=hook.label)
 
 
 def refused(name: str, why: str) -> dict[str, object]:

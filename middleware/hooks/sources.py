@@ -205,6 +205,9 @@ def _found(path: Path, source: Source, *, expected: bool = False) -> Found | Non
         return Found(source=source, path=path, problem=f"{path}: is nested too deep; mend it there")
     except SettingsError as error:
         return Found(source=source, path=path, problem=str(error))
+    except ValueError:
+        # TOML bounds no hexadecimal number, where Python bounds how long a number it writes.
+        return Found(source=source, path=path, problem=f"{path}: holds a number of too many digits; shorten it there")
     return Found(source=source, path=path, document=document if isinstance(document, Mapping) else None)
 
 

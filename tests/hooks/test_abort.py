@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import json
 import logging
 import os
+import socket
 import threading
 import time
 from pathlib import Path
@@ -16,6 +18,8 @@ import pytest
 
 from middleware import Middleware, Settings
 from middleware.hooks.abort import abort_descriptor, abortable, is_aborted, on_abort, without_abort
+from middleware.hooks.exchange import Exchange, Unreachable
+from middleware.hooks.weburl import parse
 from middleware.testing import Captured, capture
 
 
@@ -132,3 +136,60 @@ def test_a_cancelled_turn_ends_its_command_hooks(
     ]
     assert outcomes == ["cancelled", "cancelled"]
     assert caplog.messages == [] and captured.requests == []
+
+
+def unanswering() -> socket.socket:
+    """Takes connections, and never says a word."""
+    server = socket.socket()
+    server.bind(("127.0.0.1", 0))
+    server.listen(200)
+    return server
+
+
+def full() -> socket.socket:
+    """Takes no connection: its backlog is full."""
+    server = socket.socket()
+    server.bind(("127.0.0.1", 0))
+    server.listen(0)
+    return server
+
+
+@pytest.mark.parametrize(("server", "scheme"), [(unanswering, "http"), (unanswering, "https"), (full, "http")])
+def test_a_cancelled_turn_ends_an_http_hook_wherever_it_waits(server: Any, scheme: str, tmp_path: Path) -> None:
+    ended: list[str] = []
+    with server() as listening, contextlib.ExitStack() as stack:
+        port = listening.getsockname()[1]
+        if server is full:
+            for _ in range(3):
+                taken = stack.enter_context(socket.socket())
+                taken.setblocking(False)
+                taken.connect_ex(("127.0.0.1", port))
+        exchange = Exchange(parse(f"{scheme}://127.0.0.1:{port}/"), headers={}, body=b"{}", timeout=60)
+        before = open_descriptors()
+
+        def run() -> None:
+            try:
+                exchange.run(["127.0.0.1"])
+            except Unreachable as error:
+                ended.append(str(error))
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        time.sleep(0.3)
+        assert thread.is_alive()
+        exchange.cancel()
+        thread.join(20)
+        assert len(ended) == 1
+        assert open_descriptors() <= before
+
+
+def test_an_exchange_that_is_given_up_before_it_begins_connects_to_nobody() -> None:
+    with unanswering() as server:
+        exchange = Exchange(parse(f"http://127.0.0.1:{server.getsockname()[1]}/"), headers={}, body=b"{}", timeout=60)
+        exchange.cancel()
+        with pytest.raises(Unreachable, match=r"^the exchange failed \(OSError\)$|^cancelled$"):
+            exchange.run(["127.0.0.1"])
+
+
+def open_descriptors() -> set[str]:
+    return {path.name for path in Path("/proc/self/fd").iterdir()}

@@ -358,3 +358,14 @@ def test_an_untrusted_projects_slips_are_not_told(place: Place) -> None:
     assert len(place.survey().hooks.warnings) == 1
     place.trust()
     assert any("did you mean `allowedHttpHookUrls`?" in warning for warning in place.survey().hooks.warnings)
+
+
+def test_a_projects_toml_file_with_a_number_of_too_many_digits_is_a_warning(place: Place) -> None:
+    (place.project / "h.toml").write_text(
+        f'[[hooks.UserPromptSubmit]]\nx = 0x{"f" * 5000}\n[[hooks.UserPromptSubmit.hooks]]\ntype = "command"\n'
+    )
+    place.write("user", "true")
+    problem = f"{place.project}/h.toml: holds a number of too many digits; shorten it there; its hooks are skipped"
+    found = place.survey(setting=place.project / "h.toml")
+    assert found.warnings == (problem,)
+    assert [entry.what for entry in found.entries if entry.state == "runs"] == ["true"]
