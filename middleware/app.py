@@ -14,6 +14,7 @@ import recall_store
 from . import context, telemetry
 from .hooks import FIRED, FunctionHook, Hook, HookSet, load_hooks
 from .provenance import Origin, Submission
+from .records import VERSION
 from .sdks import Placement, adapter_for
 from .seam import Seam, Wiring
 from .session import Session
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSION", "Middleware", "wrap"]
 
-VERSION = "0.1.0"
 ClientT = TypeVar("ClientT")
 CallT = TypeVar("CallT", bound=Callable[..., Any])
 _log = logging.getLogger("firsthand")
@@ -157,8 +157,13 @@ class Middleware:
         user: str | None = None,
         parent: Session | None = None,
         agent_type: str = "general-purpose",
+        resume: bool = False,
     ) -> Session:
         """The session of this id, for `wrap(..., session=)`; a new unnamed one without an id.
+
+        With `resume` its transcript is read now, not before its next turn: `history()` is what the model was sent,
+        `shown()` what a person saw, and it is of the user that the transcript names. One without a transcript is
+        begun. Raises `TranscriptError` when no transcripts are kept.
 
         With `parent` it is the session of a subagent of `agent_type`, of the parent's user, and SubagentStart
         hooks run before its first turn. Raises ValueError for a session of another user.
@@ -170,6 +175,10 @@ class Middleware:
         session = self._wiring.sessions.named(id, user) if id is not None else self._make_session(None, user)
         if parent is not None:
             session.adopt(parent.id, agent_type)
+        if resume:
+            if id is None:
+                raise TypeError("resume needs the id of the session")
+            session.catch_up()
         return session
 
     @contextlib.contextmanager
@@ -180,9 +189,10 @@ class Middleware:
         user: str | None = None,
         parent: Session | None = None,
         agent_type: str = "general-purpose",
+        resume: bool = False,
     ) -> Iterator[Session]:
         """Every call in the block belongs to this session (see `open`); works around `await` as well."""
-        session = self.open(id, user=user, parent=parent, agent_type=agent_type)
+        session = self.open(id, user=user, parent=parent, agent_type=agent_type, resume=resume)
         with context.setting(self._wiring, "session", session):
             yield session
 

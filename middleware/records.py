@@ -22,6 +22,8 @@ __all__ = [
     "SYSTEM",
     "TOOL_RESULT",
     "USER",
+    "USER_KEY",
+    "VERSION",
     "Record",
     "Stamp",
     "assistant_record",
@@ -42,8 +44,12 @@ __all__ = [
 Record: TypeAlias = dict[str, Any]
 """One record; as read from a file it may hold any JSON under any key."""
 
+VERSION = "0.1.0"
+"""Of this package; every record says which one wrote it."""
+
 USER, ASSISTANT, TOOL_RESULT, SYSTEM = "user", "assistant", "tool_result", "system"
 SESSION_START = "session_start_context"
+USER_KEY = "userId"
 
 _SUBTYPES: Mapping[Origin, str] = {
     Origin.CRON: "cron",
@@ -58,7 +64,10 @@ _PROVENANCE: Mapping[str, str] = {"mid_turn_user_message": "real_user", "goal_ru
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stamp:
-    """What every record says about itself; `parent` is None at the root, `timestamp` ISO 8601 UTC with ms and Z."""
+    """What every record says about itself; `parent` is None at the root, `timestamp` ISO 8601 UTC with ms and Z.
+
+    `user` is whose session it is; the reference has no such key, nor those of the trace, and passes over them.
+    """
 
     uuid: str
     parent: str | None
@@ -70,6 +79,7 @@ class Stamp:
     trace_id: str | None = None
     span_id: str | None = None
     git_branch: str | None = None
+    user: str | None = None
 
 
 def user_record(
@@ -261,7 +271,12 @@ def _head(stamp: Stamp, kind: str, provenance: str, subtype: str | None) -> Reco
 
 
 def _tail(record: Record, stamp: Stamp) -> Record:
-    for key, value in (("promptId", stamp.prompt_id), ("traceId", stamp.trace_id), ("spanId", stamp.span_id)):
+    for key, value in (
+        ("promptId", stamp.prompt_id),
+        ("traceId", stamp.trace_id),
+        ("spanId", stamp.span_id),
+        (USER_KEY, stamp.user),
+    ):
         if value is not None:
             record[key] = value
     return record

@@ -5,17 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import uuid
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
 from .errors import HookBlocked, TranscriptError
 from .forked import renew_in_child
-from .ledger import CatchUp, Entry, Flight, Ledger, Thread, Wait, thread_of
+from .ledger import CatchUp, Entry, Flight, Thread, Wait, thread_of
 from .parts import Identity, Message, Part, Reply, Request
 from .provenance import Origin, Submission, submitted_prompt
-from .told import Told, instruction_of
+from .recorded import Recorded
 from .transcript import Scribe, TraceIds
 from .turn import HookInput, Opened, Outcome, Prepared, Scene, Turn, opened
 
@@ -49,12 +48,12 @@ class Admitted:
     entry: Entry | None
 
 
-class Session:
+class Session(Recorded):
     """One conversation's state, shared by every client and thread that speaks in it.
 
     `id` is exported as `gen_ai.conversation.id` only when `named`; `user` is whose memories may be recalled;
     `parent` is the session that opened this one for a subagent of `agent_type`. `said` is the last request with its
-    reply, in every form in which a next request may begin with it.
+    reply, in every form in which a next request may begin with it. `history` and `shown` read its transcript.
     """
 
     def __init__(
@@ -64,18 +63,10 @@ class Session:
         user: str | None = None,
         scribe: Callable[[str], Scribe] | None = None,
     ) -> None:
-        self.named = id is not None
-        self.id = id if id is not None else str(uuid.uuid4())
-        self.user = user
+        super().__init__(id=id, user=user, scribe=scribe)
         self.parent: str | None = None
         self.agent_type = ""
         self.said: tuple[tuple[Identity, ...], ...] = ()
-        self.ledger = Ledger()
-        self._told = Told(self.ledger)
-        self._scribe = scribe(self.id) if scribe is not None else None
-        self._path = str(self._scribe.writer.path) if self._scribe is not None else ""
-        self._turns = 0
-        self._opened: Opened | None = None
         self._later: list[str] = []
         self.renew()
         renew_in_child(self)
@@ -87,16 +78,6 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session(id={self.id!r})"
-
-    @property
-    def transcript_path(self) -> str:
-        """Where its transcript is, or "" when none is kept."""
-        return self._path
-
-    @property
-    def transcript_error(self) -> Exception | None:
-        """The last failure to write the transcript, or None."""
-        return self._scribe.error if self._scribe is not None else None
 
     def steps(
         self,
@@ -236,17 +217,6 @@ class Session:
             prompt_id=prompt_id,
             agent_id=self.id if self.parent is not None else None,
         )
-
-    def _catch_up(self) -> None:
-        if self._scribe is None:
-            return
-        with self._lock:
-            told = self._scribe.told_by_others()
-            instruction = instruction_of(told)
-            if instruction is not None and self._opened is None:
-                self._opened = Opened(instruction=instruction)
-            self._told.read(told)
-            self._turns += sum(record.get("type") == "user" for record in told)
 
     def _vouched(self, request: Request, submission: Submission | None) -> Submission | None:
         if submission is None or request.tool_result or request.current is None or submission.spent:

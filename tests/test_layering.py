@@ -12,7 +12,7 @@ TIERS = (
     ("chat", "testing"),
     ("app",),
     ("seam",),
-    ("sessions", "session", "drive", "responses", "streams", "settle", "told", "remember"),
+    ("sessions", "session", "recorded", "drive", "responses", "streams", "settle", "told", "remember"),
     ("hooks", "sdks", "transcript", "telemetry", "ledger", "settings"),
     ("context", "crew", "matches"),
     ("turn", "resume"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
@@ -15,8 +15,7 @@ from ..errors import HookBlocked, TranscriptError
 from ..parts import Message, Part, Reply
 from ..provenance import Origin
 from ..turn import Opened, Prepared, Scene, Turn
-from .chain import walk
-from .reader import read
+from .live import load
 from .writer import TranscriptWriter
 
 __all__ = ["Scribe", "TraceIds"]
@@ -32,7 +31,8 @@ class Scribe:
     """Writes the records of one session.
 
     A failure to write is reported once, as a warning and in `error`, and the turn goes on; with `strict` it
-    raises `TranscriptError`. `keep_prompts` lets the record of a blocked prompt hold its text (D9).
+    raises `TranscriptError`. `keep_prompts` lets the record of a blocked prompt hold its text (D9). `user` is whose
+    session it is, for each record to say. `on_error` is told of the failure that is reported.
     """
 
     writer: TranscriptWriter
@@ -40,6 +40,8 @@ class Scribe:
     version: str
     strict: bool = False
     keep_prompts: bool = False
+    user: str | None = None
+    on_error: Callable[[Exception], None] | None = None
     error: Exception | None = None
     _looked: bool = False
 
@@ -51,20 +53,17 @@ class Scribe:
             self._failed(error)
             return False
 
-    def told_by_others(self) -> list[records.Record]:
+    def told_by_others(self) -> Iterator[records.Record]:
         """What an earlier process, or another worker since the last look, wrote; oldest first.
 
-        The first time it is the live branch of the whole file.
+        The first time it is the live branch of the whole file, read while it is asked for.
         """
         first, self._looked = not self._looked, True
         try:
             told = self.writer.catch_up()
-            if not first:
-                return told
-            return walk(read(self.writer.path).records)[0] if self.writer.path.exists() else []
+            yield from told if not first else load(self.writer.path) if self.writer.path.exists() else ()
         except (OSError, TranscriptError) as error:
             self._failed(error)
-            return []
 
     def opened(self, opened: Opened, scene: Scene, ids: TraceIds, *, parent: str | None) -> None:
         """Write what a session's start brought: its parent, and the context in its system instruction."""
@@ -157,6 +156,7 @@ class Scribe:
                     prompt_id=scene.prompt_id,
                     trace_id=ids[0],
                     span_id=ids[1],
+                    user=self.user,
                 )
                 writer.append(build(stamp))
         except (OSError, TranscriptError) as error:

@@ -1,0 +1,143 @@
+"""What a session has to do with its transcript: what others wrote to it, what was sent, what was seen."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Self
+from urllib.parse import unquote
+
+from .errors import TranscriptError
+from .ledger import Ledger
+from .records import USER_KEY, VERSION, Record
+from .resume import Shown, replay, rows
+from .told import Told, instruction_of
+from .transcript import Scribe, TranscriptWriter, load
+from .transcript.writer import Durability
+from .turn import Opened
+
+__all__ = ["Recorded"]
+
+
+class Recorded:
+    """A session as far as its transcript tells of it; without a `scribe` none is kept.
+
+    The ledger is rebuilt from the records, and goes on from there.
+    """
+
+    _lock: threading.Lock
+
+    def __init__(self, *, id: str | None, user: str | None, scribe: Callable[[str], Scribe] | None) -> None:
+        self.named = id is not None
+        self.id = id if id is not None else str(uuid.uuid4())
+        self.ledger = Ledger()
+        self._told = Told(self.ledger)
+        self._scribe = scribe(self.id) if scribe is not None else None
+        self._path = str(self._scribe.writer.path) if self._scribe is not None else ""
+        self._turns = 0
+        self._opened: Opened | None = None
+        self._owner: str | None = None
+        self.user = user
+
+    @classmethod
+    def resume(
+        cls,
+        path: str | Path,
+        *,
+        user: str | None = None,
+        durability: Durability = "group",
+        strict: bool = False,
+    ) -> Self:
+        """The session of a transcript, to go on with: `app.wrap(client, session=Session.resume(path))`.
+
+        What it sends next is written to that file. Raises OSError when it cannot be read, `TranscriptError` for
+        one that is no transcript, ValueError when it is another user's.
+        """
+        place = Path(path).absolute()
+        written = next((id for record in load(place) if isinstance(id := record.get("sessionId"), str) and id), None)
+
+        def scribe(session_id: str) -> Scribe:
+            writer = TranscriptWriter(place, durability=durability)
+            return Scribe(writer=writer, session_id=session_id, version=VERSION, strict=strict)
+
+        session = cls(id=written or unquote(place.stem), user=user, scribe=scribe)
+        session.catch_up()
+        if session._scribe is not None:
+            weakref.finalize(session, session._scribe.writer.close)
+        return session
+
+    @property
+    def user(self) -> str | None:
+        """Whose session it is: who is recalled for, and who is named in its records."""
+        return self._user
+
+    @user.setter
+    def user(self, user: str | None) -> None:
+        self._user = user
+        if self._scribe is not None:
+            self._scribe.user = user
+
+    @property
+    def transcript_path(self) -> str:
+        """Where its transcript is, or "" when none is kept."""
+        return self._path
+
+    @property
+    def transcript_error(self) -> Exception | None:
+        """The last failure to write the transcript, or None."""
+        return self._scribe.error if self._scribe is not None else None
+
+    def history(self) -> list[Record]:
+        """The model's history exactly as it was sent, injected text included: `{"role", "parts"}` each (3.6).
+
+        Read from the transcript, as `shown` is. Raises `TranscriptError` when none is kept, OSError when it cannot
+        be read.
+        """
+        return replay(self._conversation())
+
+    def shown(self) -> list[Shown]:
+        """The rows of a resumed screen: what the person typed, and never what was injected."""
+        return list(rows(self._conversation()))
+
+    def catch_up(self) -> None:
+        """Read what the transcript holds and this process has not read: the next turn goes on from there.
+
+        A named session does so by itself before each turn. Raises ValueError when it is another user's.
+        """
+        if self._scribe is None:
+            raise self._unkept()
+        if self._scribe.is_behind():
+            self._catch_up()
+        if self._owner is not None and self.user is None:
+            self.user = self._owner
+        if self._owner not in (None, self.user):
+            wanted, self.user = self.user, self._owner
+            raise ValueError(f"session {self.id!r} is of another user than {wanted!r}; open another one for them")
+
+    def _catch_up(self) -> None:
+        if self._scribe is None:
+            return
+        with self._lock:
+            self._told.read(self._heard(self._scribe.told_by_others()))
+
+    def _heard(self, told: Iterable[Record]) -> Iterator[Record]:
+        """What was told, while it is noted what the session has to know of it."""
+        for record in told:
+            if self._opened is None and (instruction := instruction_of((record,))) is not None:
+                self._opened = Opened(instruction=instruction)
+            self._turns += record.get("type") == "user"
+            owner = record.get(USER_KEY)
+            self._owner = owner if isinstance(owner, str) else self._owner
+            yield record
+
+    def _conversation(self) -> Iterator[Record]:
+        if self._scribe is None:
+            raise self._unkept()
+        path = self._scribe.writer.path
+        return load(path).conversation() if path.exists() else iter(())
+
+    def _unkept(self) -> TranscriptError:
+        return TranscriptError(f"session {self.id!r} keeps no transcript; set transcripts to a folder")
