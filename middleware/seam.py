@@ -194,7 +194,8 @@ class _Call:
     def failed(self, error: BaseException) -> None:
         """Settle a call that raised; a reshaped request that was refused gets one line that names the setting."""
         status = getattr(error, "status_code", getattr(error, "code", None))
-        if status in _RESHAPED and self.account.block and not too_long(error):
+        # With a thread it may be that which the server does not know.
+        if status in _RESHAPED and self.account.block and not too_long(error) and not self._request.thread:
             how = "tool_placement" if self._request.tool_result else "placement"
             value = "tool_part" if self._request.tool_result else "inline"
             _log.warning(
