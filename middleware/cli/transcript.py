@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import asdict
 
 from .failures import Commands, Failure
 from .transcript_check import check
@@ -59,7 +58,7 @@ def show(file: Path, as_json: bool, raw: bool) -> None:
     if as_json:
         from .screen import print_json
 
-        print_json(_rows(items, raw))
+        print_json(list(_rows(items, raw)))
         return
     from .screen import console
 
@@ -73,10 +72,9 @@ def show(file: Path, as_json: bool, raw: bool) -> None:
             out.print(_injected(added.part), soft_wrap=True)
 
 
-def _read(file: Path) -> list[Unfolded]:
+def _read(file: Path) -> Iterator[Unfolded]:
     """The rows of the screen with what stands behind them; flaws go to stderr."""
-    from ..errors import TranscriptError
-    from ..transcript import read, walk
+    from ..transcript import load
     from ..transcript.foreign import recognise
     from ..transcript.unfolded import unfold
     from .screen import warn
@@ -86,33 +84,28 @@ def _read(file: Path) -> list[Unfolded]:
 
         click.echo(described(file, known))
         raise click.exceptions.Exit(0)
-    held = read(file)
-    try:
-        branch, flaws = walk(held.records)
-    except TranscriptError as error:
-        raise TranscriptError(f"{file}: {error}") from None
-    if not held.records and held.flaws:
+    branch = load(file)
+    if not len(branch) and branch.flaws:
         raise Failure(f"{file} is not a transcript: no line of it is a record; name a .jsonl transcript")
-    for flaw in (*held.flaws, *flaws):
+    for flaw in branch.flaws:
         place = f"{file}:{flaw.line}" if flaw.line is not None else f"{file}"
         warn(f"{place}: {flaw.name}: {flaw.detail}")
-    if not branch:
+    if not len(branch):
         warn(f"{file}: holds no conversation yet")
-    return unfold(branch)
+    return unfold(branch.conversation())
 
 
-def _rows(items: Sequence[Unfolded], raw: bool) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
+def _rows(items: Iterable[Unfolded], raw: bool) -> Iterator[dict[str, Any]]:
+    from msgspec.structs import asdict
+
     for item in items:
         if item.shown is not None:
-            rows.append(asdict(item.shown))
+            row = asdict(item.shown)
         elif raw and item.injected:
-            rows.append({"type": "unshown", "text": "", "uuid": item.uuid})
+            row = {"type": "unshown", "text": "", "uuid": item.uuid}
         else:
             continue
-        if raw:
-            rows[-1]["injected"] = [added.part for added in item.injected]
-    return rows
+        yield {**row, "injected": [added.part for added in item.injected]} if raw else row
 
 
 def _line(row: Shown) -> Text:

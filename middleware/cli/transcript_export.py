@@ -31,23 +31,22 @@ def export(file: Path, form: str, out: Path | None, force: bool, injected: bool)
     """
     from typing import cast
 
+    from ..transcript import load
     from ..transcript.export import Format, written
-    from ..transcript.located import read_located
     from ..transcript.newfile import write_new
     from ..transcript.wire import unanswered
     from .screen import warn
-    from .transcript_places import progress, refuse_foreign
+    from .transcript_places import refuse_foreign
 
     if force and out is None:
         raise click.UsageError("--force is about the file that --out names; give --out too")
     refuse_foreign(file)
-    with progress("reading", file.stat().st_size) as advance:
-        held = read_located(file, advance)
-    branch = held.branch()
-    if not branch:
+    branch = load(file)
+    if not len(branch):
         raise Failure(f"{file} holds no conversation; `firsthand transcript check {file}` says what is in it")
-    for flaw in held.flaws:
-        warn(f"{file}:{flaw.line}: {flaw.name}: {flaw.detail}")
+    for flaw in branch.flaws:
+        place = f"{file}:{flaw.line}" if flaw.line is not None else f"{file}"
+        warn(f"{place}: {flaw.name}: {flaw.detail}")
     if form in ("openai", "anthropic") and (missing := unanswered(branch)):
         calls = "1 tool call has" if missing == 1 else f"{missing} tool calls have"
         warn(f"{file}: {calls} no recorded result; a provider refuses the messages until one is added")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .failures import Command, Failure
-from .transcript_places import files_of, folder_of, read_each, wordy_size
+from .transcript_places import files_of, folder_of, progress, size_of, wordy_size
 
 if TYPE_CHECKING:
     from ..transcript.figures import Figures
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["list_", "stats"]
 
 _COUNTS = (
-    *("sessions", "turns", "replies", "tool_calls", "sent", "recalled"),
+    *("sessions", "records", "turns", "replies", "tool_calls", "sent", "recalled"),
     *("injected", "injected_parts", "blocked"),
 )
 _AGES = ((60, "second"), (60, "minute"), (24, "hour"), (7, "day"), (5, "week"))
@@ -54,16 +54,23 @@ def list_(folder: Path | None, as_json: bool) -> None:
 def stats(place: Path | None, as_json: bool) -> None:
     """Count sessions, turns and tokens, and how much of what the model was sent nobody typed."""
     from ..transcript.figures import Figures
+    from ..transcript.located import iter_located
+    from .failures import one_line
     from .screen import print_json, warn
 
     where = folder_of(place)
     figures = Figures()
     unread: list[str] = []
-    for held in read_each(files_of(where), "counting", unread.append):
-        if held.records:
-            figures.count(record for _, record in held.records)
-        elif held.flaws:
-            unread.append(f"{held.path}: no line of it is a record; left out")
+    files = files_of(where)
+    with progress("counting", sum(map(size_of, files))) as advance:
+        for path in files:
+            try:
+                before = figures.records
+                figures.count(record for _, record in iter_located(path, on_bytes=advance))
+                if figures.records == before:
+                    unread.append(f"{path}: no line of it is a record")
+            except OSError as error:
+                unread.append(one_line(error))
     for line in unread:
         warn(line)
     if as_json:

@@ -15,7 +15,7 @@ from .failures import Failure
 if TYPE_CHECKING:
     from ..transcript.located import Located
 
-__all__ = ["Advance", "files_of", "folder_of", "progress", "read_each", "refuse_foreign", "wordy_size"]
+__all__ = ["Advance", "files_of", "folder_of", "progress", "read_each", "refuse_foreign", "size_of", "wordy_size"]
 
 Advance = Callable[[int], None]
 
@@ -67,7 +67,7 @@ def read_each(files: Sequence[Path], what: str, on_error: Callable[[str], None])
     """Read file after file under one bar; what cannot be read is told of, and the others are read."""
     from ..transcript.located import read_located
 
-    with progress(what, sum(map(_size, files))) as advance:
+    with progress(what, sum(map(size_of, files))) as advance:
         for path in files:
             try:
                 held = read_located(path, advance)
@@ -96,7 +96,8 @@ def wordy_size(size: int) -> str:
     return f"{value:.0f} {unit}" if unit == "B" or value >= 10 else f"{value:.1f} {unit}"
 
 
-def _size(path: Path) -> int:
+def size_of(path: Path) -> int:
+    """Bytes of a file; 0 for one that is gone."""
     try:
         return path.stat().st_size
     except OSError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .failures import Command
-from .transcript_places import files_of, folder_of, read_each
+from .transcript_places import files_of, folder_of, progress, size_of
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -30,9 +30,7 @@ _TYPES = ("user", "assistant", "tool_call", "tool_result", "notification", "syst
 @click.option("-i", "--ignore-case", is_flag=True, help="Let small letters match capitals.")
 @click.option("-F", "--fixed", is_flag=True, help="PATTERN is plain text, not a regular expression.")
 @click.option("-t", "--type", "types", type=click.Choice(_TYPES), multiple=True, help="Only rows of this type.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print a list of {file, line, session_id, uuid, type, name, text, spans}."
-)
+@click.option("--json", "as_json", is_flag=True, help="Print a list of {file, line, uuid, type, name, text, spans}.")
 @click.pass_context
 def search(
     ctx: click.Context,
@@ -49,6 +47,7 @@ def search(
     """
     from ..errors import TranscriptError
     from ..transcript.search import hits_in
+    from .failures import one_line
     from .screen import console, print_json, warn
 
     try:
@@ -59,16 +58,21 @@ def search(
     rows: list[dict[str, Any]] = []
     found = 0
     out = console()
-    for held in read_each(files_of(where), "searching", warn):
-        try:
-            for hit in hits_in(held, expression, types):
+    files = files_of(where)
+    with progress("searching", sum(map(size_of, files))) as advance:
+        for path in files:
+            try:
+                hits = hits_in(path, expression, types)
+            except (TranscriptError, OSError) as error:
+                warn(one_line(error))
+                hits = []
+            for hit in hits:
                 found += 1
                 if as_json:
-                    rows.append(_row(hit, held.path, held.records[0][1].get("sessionId")))
+                    rows.append(_row(hit, path))
                 else:
-                    out.print(_line(hit, held.path), soft_wrap=True)
-        except TranscriptError as error:
-            warn(str(error))
+                    out.print(_line(hit, path), soft_wrap=True)
+            advance(size_of(path))
     if as_json:
         print_json(rows)
     elif not found:
@@ -76,14 +80,13 @@ def search(
     ctx.exit(0 if found else 1)
 
 
-def _row(hit: Hit, path: Path, session: object) -> dict[str, Any]:
+def _row(hit: Hit, path: Path) -> dict[str, Any]:
     return {
         "file": str(path),
         "line": hit.line,
-        "session_id": session if isinstance(session, str) else None,
-        "uuid": hit.uuid,
-        "type": hit.type,
-        "name": hit.name,
+        "uuid": hit.row.uuid,
+        "type": hit.row.type,
+        "name": hit.row.name,
         "text": hit.text,
         "spans": [list(span) for span in hit.spans],
     }
@@ -95,9 +98,9 @@ def _line(hit: Hit, path: Path) -> Text:
     start = max(0, hit.spans[0][0] - _CONTEXT) if hit.spans else 0
     end = min(len(hit.text), (hit.spans[0][1] if hit.spans else 0) + 2 * _CONTEXT)
     line = safe(f"{path}:{hit.line}", "magenta").append(": ", style="dim")
-    line.append(f"{hit.type.replace('_', ' ')} ", style="cyan")
-    if hit.name:
-        line.append_text(safe(f"{hit.name} ", "yellow"))
+    line.append(f"{hit.row.type.replace('_', ' ')} ", style="cyan")
+    if hit.row.name:
+        line.append_text(safe(f"{hit.row.name} ", "yellow"))
     text = safe(hit.text[start:end])
     for first, last in hit.spans:
         if first < end and last > start:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
 from msgspec.structs import asdict
@@ -38,8 +38,11 @@ _HEADINGS: Mapping[str, str] = {
 }
 
 
-def written(branch: Sequence[Record], format: Format, *, injected: bool = False) -> Iterator[bytes]:
-    """Yield the bytes of a file. `injected` adds what the model was sent beside it to `md` and `json`."""
+def written(branch: Iterable[Record], format: Format, *, injected: bool = False) -> Iterator[bytes]:
+    """Yield the bytes of a file; the branch is iterated over more than once.
+
+    `injected` adds what the model was sent beside it to `md` and `json`.
+    """
     match format:
         case "html":
             from .html import page
@@ -60,7 +63,7 @@ def written(branch: Sequence[Record], format: Format, *, injected: bool = False)
         yield clean(chunk).encode()
 
 
-def title_of(branch: Sequence[Record]) -> str:
+def title_of(branch: Iterable[Record]) -> str:
     """What the person said first, in one line; a session in which nobody said anything has a title, too."""
     words = " ".join((first_prompt(branch) or "").split())
     if not words:
@@ -68,7 +71,7 @@ def title_of(branch: Sequence[Record]) -> str:
     return words if len(words) <= _TITLE else f"{words[: _TITLE - 1].rstrip()}…"
 
 
-def _projection(branch: Sequence[Record], injected: bool) -> dict[str, Any]:
+def _projection(branch: Iterable[Record], injected: bool) -> dict[str, Any]:
     figures = Figures().count(branch)
     rows = []
     for item in unfold(branch):
@@ -91,7 +94,7 @@ def _projection(branch: Sequence[Record], injected: bool) -> dict[str, Any]:
     }
 
 
-def _session_of(branch: Sequence[Record]) -> str:
+def _session_of(branch: Iterable[Record]) -> str:
     """The session's id, "" for none."""
     return next((clean(held) for record in branch if isinstance(held := record.get("sessionId"), str)), "")
 
@@ -100,7 +103,7 @@ def _dumped(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
-def _markdown(branch: Sequence[Record], injected: bool) -> Iterator[str]:
+def _markdown(branch: Iterable[Record], injected: bool) -> Iterator[str]:
     """Headings are ours and everything somebody wrote is quoted: no text can pass for another's."""
     figures = Figures().count(branch)
     yield f"# {_one_line(title_of(branch))}\n\n"

@@ -32,6 +32,7 @@ class Figures:
     """
 
     sessions: int = 0
+    records: int = 0
     turns: int = 0
     replies: int = 0
     tool_calls: int = 0
@@ -52,8 +53,9 @@ class Figures:
     def count(self, records: Iterable[Mapping[str, Any]]) -> Figures:
         """Add the records of one session; what two of them say with one uuid counts once."""
         seen: set[str] = set()
-        self.sessions += 1
+        before = self.records
         for record in records:
+            self.records += 1
             uuid = str(record.get("uuid"))
             self._count_time(record.get("timestamp"))
             if record.get("type") == ASSISTANT:
@@ -62,6 +64,7 @@ class Figures:
             elif uuid not in seen:
                 self._count_sent(record)
             seen.add(uuid)
+        self.sessions += self.records > before
         return self
 
     def _count_sent(self, record: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 
@@ -31,8 +31,8 @@ _SPEAKERS: Mapping[str, str] = {
 }
 
 
-def page(branch: Sequence[Record], *, title: str) -> Iterator[str]:
-    """Yield the page of a branch. No text of the conversation is anything but text on it."""
+def page(branch: Iterable[Record], *, title: str) -> Iterator[str]:
+    """Yield the page of a branch, which is iterated over more than once; every text on it is nothing but text."""
     digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     yield (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -43,11 +43,11 @@ def page(branch: Sequence[Record], *, title: str) -> Iterator[str]:
     )
     yield _head(branch, title)
     yield "<main>\n"
-    yield from _turns(unfold(branch))
+    yield from _turns(list(unfold(branch)))
     yield "</main>\n<footer>Exported by firsthand. This page fetches nothing.</footer>\n</body>\n</html>\n"
 
 
-def _head(branch: Sequence[Record], title: str) -> str:
+def _head(branch: Iterable[Record], title: str) -> str:
     figures = Figures().count(branch)
     session = next((str(record["sessionId"]) for record in branch if record.get("sessionId")), "")
     facts = [f"session <code>{visible(session)}</code>"]

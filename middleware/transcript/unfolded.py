@@ -6,14 +6,15 @@ that a page or a screen can fold it away and mark it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from ..injection import HOOK_TAG, MEMORY_TAG, SESSION_TAG, SUBAGENT_TAG, kept_parts, tag_of, wrap_text
 from ..parts import clean, trim
 from ..records import ASSISTANT, SESSION_START, SYSTEM, TOOL_RESULT, USER, part_text, parts_of
-from ..resume import Shown, display, replay
+from ..resume import Shown, replay, rows
 
 __all__ = ["Injected", "Source", "Unfolded", "injected_in", "unfold"]
 
@@ -70,24 +71,40 @@ def injected_in(record: Mapping[str, Any]) -> tuple[Injected, ...]:
     return tuple(_injected(clean(text)) for text in texts[kept_parts(texts) :] if text is not None)
 
 
-def unfold(branch: Sequence[Mapping[str, Any]]) -> list[Unfolded]:
-    """List the rows of a branch, with what was added to each at the last row of its record."""
-    shown = display(branch)
-    places = {_uuid(record): place for place, record in enumerate(branch)}
-    with_rows = {row.uuid for row in shown}
-    silent = [
-        (place, record)
-        for place, record in enumerate(branch)
-        if _uuid(record) not in with_rows and (injected_in(record) or _media(record))
-    ]
-    out: list[Unfolded] = []
-    for at, row in enumerate(shown):
-        place = places.get(row.uuid, len(branch))
-        while silent and silent[0][0] < place:
-            out.append(_silent(silent.pop(0)[1]))
-        last = at + 1 == len(shown) or shown[at + 1].uuid != row.uuid
-        out.append(_unfolded(row, branch[place], last) if place < len(branch) else Unfolded(uuid=row.uuid, shown=row))
-    return [*out, *(_silent(record) for _, record in silent)]
+def unfold(branch: Iterable[Mapping[str, Any]]) -> Iterator[Unfolded]:
+    """Yield the rows of a branch, with what was added to each at the last row of its record.
+
+    The branch is read once, and no more of it is held than lies between two rows.
+    """
+    read: deque[tuple[Mapping[str, Any], list[Shown]]] = deque()
+
+    def watched() -> Iterator[Mapping[str, Any]]:
+        for record in branch:
+            read.append((record, []))
+            yield record
+
+    for row in rows(watched()):
+        while len(read) > 1:
+            yield from _of_record(*read.popleft())
+        if read:
+            read[-1][1].append(row)
+        else:
+            yield Unfolded(uuid=row.uuid, shown=row)
+    for record, shown in read:
+        yield from _of_record(record, shown)
+
+
+def _of_record(record: Mapping[str, Any], shown: Sequence[Shown]) -> Iterator[Unfolded]:
+    """The rows that came while a record was the last one read: its own, then those of a command that waited for it."""
+    uuid = _uuid(record)
+    own = [row for row in shown if row.uuid == uuid]
+    if not own and (injected_in(record) or _media(record)):
+        yield _silent(record)
+    for at, row in enumerate(own, 1):
+        yield _unfolded(row, record, at == len(own))
+    for row in shown:
+        if row.uuid != uuid:
+            yield Unfolded(uuid=row.uuid, shown=row)
 
 
 def _unfolded(row: Shown, record: Mapping[str, Any], last: bool) -> Unfolded:

@@ -23,7 +23,7 @@ _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
-def openai_request(branch: Sequence[Record]) -> dict[str, Any]:
+def openai_request(branch: Iterable[Record]) -> dict[str, Any]:
     """`{"messages": [...]}` for `chat.completions.create`."""
     messages: list[dict[str, Any]] = []
     system = _system(branch)
@@ -44,7 +44,7 @@ def openai_request(branch: Sequence[Record]) -> dict[str, Any]:
     return {"messages": messages}
 
 
-def anthropic_request(branch: Sequence[Record]) -> dict[str, Any]:
+def anthropic_request(branch: Iterable[Record]) -> dict[str, Any]:
     """`{"messages": [...]}` for `messages.create`, with `system` where a hook added to it.
 
     Messages of one role that follow one another are one, as the API takes them; tool results come first in it.
@@ -63,7 +63,7 @@ def anthropic_request(branch: Sequence[Record]) -> dict[str, Any]:
     return {"system": system, "messages": messages} if system else {"messages": messages}
 
 
-def unanswered(branch: Sequence[Record]) -> int:
+def unanswered(branch: Iterable[Record]) -> int:
     """How many tool calls have no recorded result; a provider refuses a request that holds one."""
     called: set[str] = set()
     for _, parts in _turns(branch):
@@ -72,7 +72,7 @@ def unanswered(branch: Sequence[Record]) -> int:
     return len(called)
 
 
-def _turns(branch: Sequence[Record]) -> Iterator[tuple[str, list[Any]]]:
+def _turns(branch: Iterable[Record]) -> Iterator[tuple[str, list[Any]]]:
     """The history by role, every tool call and its result with an id, also where none was recorded (Google)."""
     open_calls: list[tuple[str, str]] = []
     made = 0

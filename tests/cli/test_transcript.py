@@ -113,7 +113,7 @@ def test_two_sessions_in_one_file_are_refused_by_name(run: Run, place: Path) -> 
     (place / "x.jsonl").write_text(f"{json.dumps(RECORDS[0])}\n{json.dumps(other)}\n")
     result = run("transcript", "show", "x.jsonl")
     assert result.exit_code == 1
-    assert result.stderr.startswith("firsthand: x.jsonl: one transcript holds records of the sessions s and t")
+    assert result.stderr.startswith("firsthand: transcript x.jsonl holds records of the sessions s and t")
 
 
 def test_an_empty_file_shows_nothing_and_says_so(run: Run, place: Path) -> None:

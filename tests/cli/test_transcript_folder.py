@@ -108,7 +108,6 @@ def test_search_lists_hits_with_their_places_for_programs(run: Run, folder: Path
         {
             "file": "tr/-shop/chats/t.jsonl",
             "line": 1,
-            "session_id": "t",
             "uuid": "x",
             "type": "user",
             "name": "",
