@@ -1,0 +1,168 @@
+"""Resuming a session: what was sent, what was seen, and whose it is, told by its transcript."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from middleware import Middleware, Session, Settings, TranscriptError
+from middleware.testing import Answer, LocalModel, ToolCall
+
+TAG = "<qwen:user-prompt-submit-context>\nbranch=main\n</qwen:user-prompt-submit-context>"
+TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+
+
+def app_of(folder: Path, **settings: Any) -> Middleware:
+    return Middleware(Settings(transcripts=str(folder), **settings), hooks=[lambda hook_input: "branch=main"])
+
+
+def ask(client: Any, messages: list[dict[str, Any]]) -> Any:
+    answer = client.chat.completions.create(model="m", messages=messages, tools=TOOLS).choices[0].message
+    messages.append(answer.model_dump(exclude_none=True))
+    return answer
+
+
+def talked(folder: Path, **who: Any) -> tuple[LocalModel, list[dict[str, Any]]]:
+    """One question, one tool call, one answer, in session `s`."""
+    model = LocalModel(Answer(text="", calls=(ToolCall(id="c1", name="look"),)), "it is red")
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "why is CI red?"}]
+    with app_of(folder) as app:
+        client = app.wrap(model.openai(), session=app.open("s", **who))
+        ask(client, messages)
+        messages.append({"role": "tool", "tool_call_id": "c1", "content": "1 failed"})
+        ask(client, messages)
+    return model, messages
+
+
+def test_the_history_is_what_the_model_was_sent_and_the_screen_what_the_person_saw(tmp_path: Path) -> None:
+    talked(tmp_path)
+    with app_of(tmp_path) as app, app.session("s", resume=True) as session:
+        history, shown = session.history(), session.shown()
+    assert history == [
+        {"role": "user", "parts": [{"text": "why is CI red?"}, {"text": TAG}]},
+        {"role": "model", "parts": [{"functionCall": {"id": "c1", "name": "look", "args": {}}}]},
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {"id": "c1", "name": "look", "response": {"output": "1 failed"}}},
+                {"text": TAG},
+            ],
+        },
+        {"role": "model", "parts": [{"text": "it is red"}]},
+    ]
+    assert [(row.type, row.text) for row in shown] == [
+        ("user", "why is CI red?"),
+        ("tool_call", "{}"),
+        ("tool_result", "1 failed"),
+        ("assistant", "it is red"),
+    ]
+
+
+def test_a_resumed_session_goes_on_with_the_bytes_that_were_sent(tmp_path: Path) -> None:
+    first, messages = talked(tmp_path)
+    second = LocalModel("thanks")
+    with app_of(tmp_path) as app, app.session("s", resume=True):
+        ask(app.wrap(second.openai()), [*messages, {"role": "user", "content": "and now?"}])
+    before, after = first.requests[-1]["messages"], second.requests[0]["messages"]
+    assert after[: len(before)] == before
+    lines = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
+    assert [line["parentUuid"] for line in lines] == [None, *(line["uuid"] for line in lines[:-1])]
+    assert len(lines) == 6
+
+
+def test_a_transcript_anywhere_is_resumed_and_written_on(tmp_path: Path) -> None:
+    first, messages = talked(tmp_path / "t", user="alice")
+    moved = tmp_path / "elsewhere" / "old.jsonl"
+    moved.parent.mkdir()
+    shutil.move(tmp_path / "t" / "s.jsonl", moved)
+    session, second = Session.resume(moved), LocalModel("thanks")
+    assert (session.id, session.user, session.transcript_path) == ("s", "alice", str(moved))
+    with app_of(tmp_path / "t") as app:
+        ask(app.wrap(second.openai(), session=session), [*messages, {"role": "user", "content": "and now?"}])
+    before, after = first.requests[-1]["messages"], second.requests[0]["messages"]
+    assert after[: len(before)] == before
+    assert [entry["parts"][0].get("text") for entry in session.history()[-2:]] == ["and now?", "thanks"]
+    assert list((tmp_path / "t").iterdir()) == []
+
+
+def test_compression_rewind_and_a_message_in_the_middle_of_a_turn_are_applied(tmp_path: Path) -> None:
+    def line(uuid: str, parent: str | None, kind: str, text: str = "", **fields: Any) -> str:
+        said = (
+            {"message": {"role": "model" if kind == "assistant" else "user", "parts": [{"text": text}]}} if text else {}
+        )
+        return json.dumps({"uuid": uuid, "parentUuid": parent, "sessionId": "q", "type": kind, **said, **fields}) + "\n"
+
+    summary = [{"role": "user", "parts": [{"text": "summary"}]}]
+    path = tmp_path / "q.jsonl"
+    path.write_text(
+        line("1", None, "user", "long ago")
+        + line("2", "1", "system", subtype="chat_compression", systemPayload={"compressedHistory": summary})
+        + line("3", "2", "user", "wrong turn")
+        + line("4", "3", "assistant", "forgotten")
+        + line("5", "2", "system", subtype="rewind", systemPayload={"truncatedCount": 1})
+        + line("6", "5", "user", "right turn")
+        + line("7", "6", "user", "wait", subtype="mid_turn_user_message", systemPayload={"displayText": "wait"})
+        + line("8", "7", "assistant", "done")
+    )
+    session = Session.resume(path)
+    assert session.history() == [
+        *summary,
+        {"role": "user", "parts": [{"text": "right turn"}, {"text": "wait"}]},
+        {"role": "model", "parts": [{"text": "done"}]},
+    ]
+    assert [(row.type, row.text) for row in session.shown()] == [
+        ("user", "long ago"),
+        ("system", "the conversation up to here was compressed"),
+        ("user", "right turn"),
+        ("user", "wait"),
+        ("assistant", "done"),
+    ]
+
+
+def test_the_ledger_knows_the_turns_of_a_resumed_session_at_once(tmp_path: Path) -> None:
+    talked(tmp_path)
+    assert [entry.block.hook for entry in Session.resume(tmp_path / "s.jsonl").ledger] == ["branch=main", "branch=main"]
+
+
+def test_every_record_says_whose_session_it_is(tmp_path: Path) -> None:
+    talked(tmp_path, user="alice")
+    lines = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
+    assert [line["userId"] for line in lines] == ["alice"] * 4
+
+
+def test_another_user_cannot_resume_a_session_and_its_own_can_afterwards(tmp_path: Path) -> None:
+    talked(tmp_path, user="alice")
+    with app_of(tmp_path) as app:
+        with pytest.raises(ValueError, match="session 's' is of another user than 'bob'; open another one for them"):
+            app.open("s", user="bob", resume=True)
+        assert app.open("s", user="alice", resume=True).user == "alice"
+    with pytest.raises(ValueError, match="is of another user than 'bob'"):
+        Session.resume(tmp_path / "s.jsonl", user="bob")
+
+
+def test_a_session_without_a_transcript_is_begun(tmp_path: Path) -> None:
+    with app_of(tmp_path) as app, app.session("new", resume=True) as session:
+        assert (session.history(), session.shown()) == ([], [])
+
+
+def test_resuming_needs_transcripts_an_id_and_a_file(tmp_path: Path) -> None:
+    with Middleware() as app:
+        with pytest.raises(TranscriptError, match="session 's' keeps no transcript; set transcripts to a folder"):
+            app.open("s", resume=True)
+        with pytest.raises(TypeError, match="resume needs the id of the session"):
+            app.open(resume=True)
+    with pytest.raises(FileNotFoundError):
+        Session.resume(tmp_path / "none.jsonl")
+
+
+def test_a_resumed_session_that_is_let_go_syncs_and_closes_its_file(tmp_path: Path) -> None:
+    talked(tmp_path)
+    open_before = len(list(Path("/proc/self/fd").iterdir()))
+    session = Session.resume(tmp_path / "s.jsonl")
+    assert session.history()
+    del session
+    assert len(list(Path("/proc/self/fd").iterdir())) == open_before
