@@ -248,6 +248,7 @@ class Middleware:
         folder = self._folder
         if folder is None:
             return Session(id=id, user=user)
+        signals = self._wiring.signals
 
         def scribe(session_id: str) -> Scribe:
             return Scribe(
@@ -256,6 +257,7 @@ class Middleware:
                 version=VERSION,
                 strict=self.settings.strict,
                 keep_prompts=self.settings.capture_content != "NO_CONTENT",
+                on_error=lambda error: signals.transcript_failed(error, conversation_id=id),
             )
 
         return Session(id=id, user=user, scribe=scribe)

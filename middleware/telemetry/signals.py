@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 
 from opentelemetry import _logs, metrics, trace
-from opentelemetry._logs import LoggerProvider
+from opentelemetry._logs import LoggerProvider, SeverityNumber
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
@@ -14,7 +15,8 @@ from ..provenance import Origin
 from . import names
 from .calls import Outlets
 from .content import Writer
-from .guard import attempt
+from .guard import attempt, guarded
+from .labels import error_type
 from .metrics import instruments
 from .options import Options
 from .redaction import redactor
@@ -59,6 +61,17 @@ class Signals:
     def start_alone(self, *, conversation_id: str | None = None) -> TurnTrace:
         """Begin the trace of a model call that is no turn: an embedding, a title. It has its own span only."""
         return TurnTrace(self._outlets, conversation_id=conversation_id, origin=None)
+
+    @guarded
+    def transcript_failed(self, error: BaseException, *, conversation_id: str | None = None) -> None:
+        """Tell that a session's transcript cannot be written: a log event, with the system's name for the error."""
+        code = errno.errorcode.get(error.errno or 0) if isinstance(error, OSError) else None
+        attributes = {names.ERROR_TYPE: code or error_type(error)}
+        if conversation_id is not None:
+            attributes[names.CONVERSATION_ID] = conversation_id
+        self._outlets.logger.emit(
+            event_name=names.EVENT_TRANSCRIPT_ERROR, severity_number=SeverityNumber.WARN, attributes=attributes
+        )
 
 
 def _writer(options: Options) -> Writer | None:

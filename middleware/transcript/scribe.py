@@ -165,6 +165,8 @@ class Scribe:
     def _failed(self, error: Exception) -> None:
         path, first, self.error = self.writer.path, self.error is None, error
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        if first and self.on_error is not None:
+            self.on_error(error)
         if self.strict:
             raise TranscriptError(f"transcript {path} cannot be written: {why}") from error
         if first:
