@@ -76,7 +76,7 @@ def _legend(figures: Figures) -> str:
     share = f"{figures.share:.0%}" if figures.share >= 0.01 else "under 1%"
     return (
         f"Dashed and folded: what was added for the model alone. {sources}; "
-        f"{figures.injected.total():,} characters, {share} of what it was sent."
+        f"{figures.injected.total():,} characters, {share} of the messages to it."
     )
 
 
@@ -169,6 +169,8 @@ def _count(number: int, one: str, many: str = "") -> str:
 
 def _span(started: datetime, ended: datetime) -> str:
     start, end = started.astimezone(UTC), ended.astimezone(UTC)
+    if start.replace(second=0, microsecond=0) == end.replace(second=0, microsecond=0):
+        return f"{start:%Y-%m-%d %H:%M} UTC"
     same = start.date() == end.date()
     return f"{start:%Y-%m-%d %H:%M} to {end:{'%H:%M' if same else '%Y-%m-%d %H:%M'}} UTC"
 
