@@ -7,26 +7,27 @@ import fcntl
 import os
 import stat
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from .flaws import joins_chain
 from .reader import records_in_line
 
-__all__ = ["last_newline", "last_uuid", "lock_briefly", "make_folders", "open_file"]
+__all__ = ["last_newline", "last_uuid", "lock_briefly", "make_folders", "open_file", "sync_names"]
 
 _FIRST_LOOK = 1 << 16
 _PATIENCE = 1.0
 _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
+_NO_FOLDER_SYNC = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
+_FOLDER = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_DIRECTORY", 0)
 _OPEN = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
 
 
 def open_file(path: Path, *, create: bool) -> int:
-    """Open a file for appending and reading; made, it and its folders are for their owner only.
+    """Open a file for appending and reading; made, it is for its owner only.
 
     Raises FileNotFoundError when it is not there and not to be made, OSError for a link, a folder or a pipe.
     """
-    if create:
-        make_folders(path.parent)
     fd = os.open(path, _OPEN | (os.O_CREAT if create else 0), 0o600)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
@@ -53,14 +54,28 @@ def lock_briefly(fd: int) -> None:
             return
 
 
-def make_folders(folder: Path) -> None:
-    """Make missing folders for their owner only; those that exist keep their mode."""
+def make_folders(folder: Path) -> list[Path]:
+    """Make missing folders for their owner only and return them; those that exist keep their mode."""
     missing = []
     while not folder.exists():
         missing.append(folder)
         folder = folder.parent
     for path in reversed(missing):
         path.mkdir(mode=0o700, exist_ok=True)
+    return missing
+
+
+def sync_names(folders: Iterable[Path]) -> None:
+    """Have on disk what is in the folders: a file that is synced is lost with its name all the same."""
+    for folder in folders:
+        fd = os.open(folder, _FOLDER)
+        try:
+            os.fsync(fd)
+        except OSError as error:
+            if error.errno not in _NO_FOLDER_SYNC:
+                raise
+        finally:
+            os.close(fd)
 
 
 def last_newline(fd: int, size: int) -> int:

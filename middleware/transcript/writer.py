@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 from ..forked import renew_in_child
 from ..records import Record
-from .files import last_newline, last_uuid, lock_briefly, open_file
+from .files import last_newline, last_uuid, lock_briefly, make_folders, open_file, sync_names
 from .flaws import joins_chain
 from .lines import encode_line
 from .reader import parse
@@ -52,6 +52,8 @@ class TranscriptWriter:
         self._fd = -1
         self._process = 0
         self._file: tuple[int, int] | None = None
+        self._named: tuple[int, int] | None = None
+        self._made: list[Path] = []
         self._looked = False
         self._tail: str | None = None
         self._read_to = 0
@@ -180,6 +182,7 @@ class TranscriptWriter:
             if self.is_open and self._dirty and self._durability != "os":
                 self._dirty = False
                 os.fsync(self._fd)
+                self._name()
 
     def close(self) -> None:
         """Sync what is not on disk yet (unless durability is `os`) and let go of the descriptor."""
@@ -211,6 +214,8 @@ class TranscriptWriter:
             # A descriptor that came through a fork shares its position and its locks with the parent's.
             self._let_go()
         try:
+            if create:
+                self._made += make_folders(self.path.parent)
             fd = open_file(self.path, create=create)
         except FileNotFoundError:
             if create:
@@ -272,6 +277,7 @@ class TranscriptWriter:
     def _persist(self) -> None:
         if self._durability == "record":
             os.fsync(self._fd)
+            self._name()
         elif self._durability == "group" and not self._dirty:
             self._dirty = True
             self._sync.ask(self._flush)
@@ -288,7 +294,15 @@ class TranscriptWriter:
     def _sync_and_close(self, fd: int) -> None:
         try:
             os.fsync(fd)
+            self._name()
         except OSError as error:
             self._sync_error = error
         finally:
             os.close(fd)
+
+    def _name(self) -> None:
+        """Have the file's own name on disk, and those of the folders that were made for it; once a file."""
+        file = self._file
+        if self._named != file:
+            sync_names({self.path.parent, *(folder.parent for folder in self._made)})
+            self._named = file
