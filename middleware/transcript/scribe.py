@@ -6,9 +6,11 @@ import logging
 import os
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
+
+import msgspec
 
 from .. import records
 from ..errors import HookBlocked, TranscriptError
@@ -23,6 +25,7 @@ __all__ = ["Scribe", "TraceIds"]
 TraceIds: TypeAlias = tuple[str | None, str | None]
 """Hex ids of the trace and the turn span, so that a line and a span find each other."""
 
+_KEPT_NAMES = 256
 _log = logging.getLogger("firsthand")
 
 
@@ -44,6 +47,7 @@ class Scribe:
     on_error: Callable[[Exception], None] | None = None
     error: Exception | None = None
     _looked: bool = False
+    _names: dict[str, str] = field(default_factory=dict)
 
     def is_behind(self) -> bool:
         """True when the transcript holds something that `told_by_others` has not given yet."""
@@ -115,6 +119,11 @@ class Scribe:
 
     def _assistant(self, message: Message, reply: Reply, scene: Scene, ids: TraceIds) -> None:
         parts = records.record_parts(message, None)
+        for part in message.parts:
+            if part.kind == "tool_call":
+                self._names[part.id] = part.name
+        for oldest in list(self._names)[:-_KEPT_NAMES]:
+            del self._names[oldest]
         self._append(
             scene,
             ids,
@@ -122,7 +131,7 @@ class Scribe:
         )
 
     def _tool_results(self, turn: Turn, prepared: Prepared, ids: TraceIds) -> None:
-        group = [part for message in turn.request.tool_group() for part in message.parts]
+        group = [self._named(part) for message in turn.request.tool_group() for part in message.parts]
         responses = [part for part in group if part.kind == "tool_response"]
         others = [part for part in group if part.kind != "tool_response"]
         for part in responses[:-1]:
@@ -130,6 +139,12 @@ class Scribe:
         # The block belongs to the send, which several results share: it stays on the last of them (D8).
         last = Message(role="tool", parts=(responses[-1], *others))
         self._tool_result(responses[-1], last, prepared, turn.scene, ids)
+
+    def _named(self, part: Part) -> Part:
+        # Where the provider keeps the history, a request holds the result of a call without the call and its name.
+        if part.kind != "tool_response" or part.name or part.id not in self._names:
+            return part
+        return msgspec.structs.replace(part, name=self._names[part.id])
 
     def _tool_result(
         self, part: Part, message: Message, prepared: Prepared | None, scene: Scene, ids: TraceIds

@@ -123,7 +123,8 @@ def test_the_prompt_and_the_results_are_a_turn_each_of_one_conversation(
     assert records[0]["systemPayload"] == {"displayText": "count", "hookContext": "branch=main"}
     call = {"functionCall": {"id": "c1", "name": "look", "args": {"at": 1}}}
     assert records[1]["message"]["parts"] == [{"text": "Looking."}, call]
-    assert records[2]["message"]["parts"][0]["functionResponse"]["response"] == {"output": "seen 1"}
+    answered = records[2]["message"]["parts"][0]["functionResponse"]
+    assert (answered["name"], answered["response"]) == ("look", {"output": "seen 1"})
     assert records[3]["message"]["parts"] == [{"text": "It is noon."}]
 
 
