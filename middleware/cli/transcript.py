@@ -13,6 +13,7 @@ from .transcript_check import check
 from .transcript_export import export
 from .transcript_import import import_
 from .transcript_list import list_, stats
+from .transcript_places import show_line
 from .transcript_search import search
 
 if TYPE_CHECKING:
@@ -60,16 +61,18 @@ def show(file: Path, as_json: bool, raw: bool) -> None:
 
         print_json(list(_rows(items, raw)))
         return
+    from rich.text import Text
+
     from .screen import console
 
     out = console()
     for item in items:
         if item.shown is not None:
             if item.shown.type == "user":
-                out.print()
-            out.print(_line(item.shown), soft_wrap=True)
+                show_line(out, Text())
+            show_line(out, _line(item.shown))
         for added in item.injected if raw else ():
-            out.print(_injected(added.part), soft_wrap=True)
+            show_line(out, _injected(added.part))
 
 
 def _read(file: Path) -> Iterator[Unfolded]:

@@ -35,7 +35,7 @@ def check(ctx: click.Context, place: Path | None, repair: bool, as_json: bool) -
     unread: list[str] = []
     with_faults = checked = 0
     where = folder_of(place)
-    for held in read_each(files_of(where), "checking", unread.append):
+    for held in read_each(files_of(where, unread.append), "checking", unread.append):
         checked += 1
         faults = faults_in(held)
         with_faults += bool(faults)

@@ -61,7 +61,7 @@ def stats(place: Path | None, as_json: bool) -> None:
     where = folder_of(place)
     figures = Figures()
     unread: list[str] = []
-    files = files_of(where)
+    files = files_of(where, unread.append)
     with progress("counting", sum(map(size_of, files))) as advance:
         for path in files:
             try:

@@ -13,9 +13,22 @@ import click
 from .failures import Failure
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
     from ..transcript.located import Located
 
-__all__ = ["Advance", "files_of", "folder_of", "progress", "read_each", "refuse_foreign", "size_of", "wordy_size"]
+__all__ = [
+    "Advance",
+    "files_of",
+    "folder_of",
+    "progress",
+    "read_each",
+    "refuse_foreign",
+    "show_line",
+    "size_of",
+    "wordy_size",
+]
 
 Advance = Callable[[int], None]
 
@@ -39,13 +52,23 @@ def folder_of(given: Path | None) -> Path:
     return given
 
 
-def files_of(place: Path) -> list[Path]:
-    """A file itself, or the transcripts of a folder in both layouts."""
-    if not place.is_dir():
-        return [place]
+def files_of(place: Path, on_foreign: Callable[[str], object]) -> list[Path]:
+    """A file itself, or the transcripts of a folder in both layouts; another program's files are told of instead."""
+    from ..transcript.foreign import recognise
     from ..transcript.listing import transcripts_in
 
-    return list(transcripts_in(place))
+    found = []
+    for path in transcripts_in(place) if place.is_dir() else (place,):
+        try:
+            known = recognise(path)
+        except OSError as error:
+            on_foreign(f"{path}: {error.strerror or error}")
+            continue
+        if known is None:
+            found.append(path)
+        else:
+            on_foreign(_foreign(path, known.program))
+    return found
 
 
 @contextmanager
@@ -82,8 +105,7 @@ def refuse_foreign(file: Path) -> None:
     from ..transcript.foreign import recognise
 
     if (known := recognise(file)) is not None:
-        hint = f"; `firsthand transcript import {file}` first" if known.program == "Claude Code" else ""
-        raise Failure(f"{file} is a session of {known.program}{hint}")
+        raise Failure(_foreign(file, known.program))
 
 
 def wordy_size(size: int) -> str:
@@ -94,6 +116,19 @@ def wordy_size(size: int) -> str:
             break
         value, unit = value / 1000, larger
     return f"{value:.0f} {unit}" if unit == "B" or value >= 10 else f"{value:.1f} {unit}"
+
+
+def _foreign(path: Path, program: str) -> str:
+    hint = f"; `firsthand transcript import {path}` first" if program == "Claude Code" else ""
+    return f"{path} is a session of {program}{hint}"
+
+
+def show_line(out: Console, line: Text) -> None:
+    """Print a line, not folded; piped, it is written as it is, which is many times faster."""
+    if out.is_terminal:
+        out.print(line, soft_wrap=True)
+    else:
+        click.echo(line.plain)
 
 
 def size_of(path: Path) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .failures import Command
-from .transcript_places import files_of, folder_of, progress, size_of
+from .transcript_places import files_of, folder_of, progress, show_line, size_of
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -58,7 +58,7 @@ def search(
     rows: list[dict[str, Any]] = []
     found = 0
     out = console()
-    files = files_of(where)
+    files = files_of(where, warn)
     with progress("searching", sum(map(size_of, files))) as advance:
         for path in files:
             try:
@@ -71,7 +71,7 @@ def search(
                 if as_json:
                     rows.append(_row(hit, path))
                 else:
-                    out.print(_line(hit, path), soft_wrap=True)
+                    show_line(out, _line(hit, path))
             advance(size_of(path))
     if as_json:
         print_json(rows)

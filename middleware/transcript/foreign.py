@@ -49,7 +49,7 @@ def recognise(path: Path) -> Foreign | None:
     if program is not None:
         with path.open("rb") as file:
             return _described(program, objects_in(file))
-    document = _document(path)
+    document = _document(path) if _is_torn(path) else None
     return _described("Gemini CLI", (document, *document["messages"])) if document is not None else None
 
 
@@ -84,6 +84,17 @@ def _program(values: Iterable[Any]) -> Program | None:
         if kind in ("user", "assistant") and isinstance(message, dict) and "content" in message:
             return "Claude Code"
     return None
+
+
+def _is_torn(path: Path) -> bool:
+    """True when the first line begins an object that it does not end."""
+    with path.open("rb") as file:
+        first = file.readline(_LARGEST_DOCUMENT)
+    try:
+        _decoder.decode(first)
+    except (msgspec.DecodeError, RecursionError):
+        return first.lstrip().startswith(b"{")
+    return False
 
 
 def _document(path: Path) -> dict[str, Any] | None:

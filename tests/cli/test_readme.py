@@ -96,6 +96,9 @@ def test_its_picture_is_there() -> None:
 
 
 def test_its_commands_are_the_command_lines() -> None:
-    said = re.findall(r"^\| `firsthand (\w+(?: (?:show|add|search|list|test|schema|trust))?)[ `]", README, re.MULTILINE)
+    table = README[README.index("## Command line") :]
+    said = re.findall(r"^\| `firsthand (\w+(?: [a-z]+)?)[ `]", table, re.MULTILINE)
+    transcript = ("show", "list", "search", "export", "check", "stats", "import")
+    transcripts = [f"transcript {name}" for name in transcript]
     hooks = [f"hooks {name}" for name in ("list", "test", "schema", "trust")]
-    assert said == ["init", "demo", "transcript show", "recall add", "recall search", *hooks, "settings"]
+    assert said == ["init", "demo", *transcripts, "recall add", "recall search", *hooks, "settings"]

@@ -140,6 +140,18 @@ def test_a_session_of_claude_code_is_imported_and_shown(run: Run, place: Path) -
     assert [row["first_prompt"] for row in rows] == ["why?"]
 
 
+def test_another_programs_file_in_a_folder_is_told_of_and_not_searched_or_counted(run: Run, place: Path) -> None:
+    write(place / "tr" / "c.jsonl", CLAUDE)
+    write(place / "tr" / "s.jsonl", TALK)
+    told = "tr/c.jsonl is a session of Claude Code; `firsthand transcript import tr/c.jsonl` first\n"
+    found = run("transcript", "search", "why|branch", "tr")
+    assert (found.stdout, found.stderr) == ("tr/s.jsonl:1: user why is CI red?\n", told)
+    counted = run("transcript", "stats", "--json", "tr")
+    assert (json.loads(counted.stdout)["sessions"], counted.stderr) == (1, told)
+    checked = run("transcript", "check", "tr")
+    assert (checked.exit_code, checked.stdout, checked.stderr) == (1, "", f"{told}no faults in 1 file\n")
+
+
 def test_files_that_cannot_be_imported_are_told_of_and_the_others_are(run: Run, place: Path) -> None:
     write(place / "c.jsonl", CLAUDE)
     write(place / "g.jsonl", GEMINI)
