@@ -93,11 +93,13 @@ def _row(hit: Hit, path: Path) -> dict[str, Any]:
 
 
 def _line(hit: Hit, path: Path) -> Text:
+    from rich.text import Text
+
     from .screen import safe
 
     start = max(0, hit.spans[0][0] - _CONTEXT) if hit.spans else 0
     end = min(len(hit.text), (hit.spans[0][1] if hit.spans else 0) + 2 * _CONTEXT)
-    line = safe(f"{path}:{hit.line}", "magenta").append(": ", style="dim")
+    line = Text().append_text(safe(f"{path}:{hit.line}", "magenta")).append(": ", style="dim")
     line.append(f"{hit.row.type.replace('_', ' ')} ", style="cyan")
     if hit.row.name:
         line.append_text(safe(f"{hit.row.name} ", "yellow"))

@@ -135,7 +135,20 @@ class _Writing:
             payload = {"displayText": clean(typed.text), "hookContext": ""}
             self._prompt = self._append(user_record(stamp=stamp, parts=parts, payload=payload))
         else:
+            if typed.printed:
+                self._local_command()
             self._note(stamp, parts, typed.text)
+
+    def _local_command(self) -> None:
+        """What printed something right after the prompt was a command of the program: the prompt is none."""
+        if self._prompt is not None and self._prompt == len(self._records) - 1:
+            record = self._records[-1]
+            shown = record["systemPayload"]["displayText"]
+            if shown.startswith(("/", "! ")):
+                payload = {"displayText": shown}
+                again = user_record(stamp=_stamp_of(record), parts=[], payload=payload, origin=Origin.NOTIFICATION)
+                self._records[-1] = {**again, "message": record["message"]}
+                self._prompt = None
 
     def _assistant(self, value: Mapping[str, Any], message: Mapping[str, Any]) -> None:
         blocks = blocks_of(message.get("content"))
@@ -222,6 +235,18 @@ class _Writing:
             version=f"claude-code {_word(value.get('version'))}".rstrip(),
             git_branch=_word(branch) or None,
         )
+
+
+def _stamp_of(record: Record) -> Stamp:
+    return Stamp(
+        uuid=record["uuid"],
+        parent=None,
+        session_id=record["sessionId"],
+        timestamp=record["timestamp"],
+        cwd=record["cwd"],
+        version=record["version"],
+        git_branch=record.get("gitBranch"),
+    )
 
 
 def _compression(stamp: Stamp, history: list[dict[str, Any]]) -> Record:

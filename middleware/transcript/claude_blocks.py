@@ -23,10 +23,11 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """What a person sees of a user message: `text`, and whether the person wrote it."""
+    """What a person sees of a user message: `text`, whether the person wrote it, whether a command printed it."""
 
     text: str
     by_hand: bool
+    printed: bool = False
 
 
 def blocks_of(content: Any) -> list[dict[str, Any]]:
@@ -85,7 +86,8 @@ def typed_from(holder: Mapping[str, Any], blocks: Sequence[Mapping[str, Any]]) -
     elements = _elements(whole)
     tags = {tag for tag, _ in elements}
     if tags and tags <= _OUTPUT:
-        return Typed(_ANSI.sub("", "\n".join(inner for _, inner in elements if not is_blank(inner))), False)
+        shown = "\n".join(inner for _, inner in elements if not is_blank(inner))
+        return Typed(_ANSI.sub("", shown) or "[no output]", False, printed=True)
     if flagged or who not in (None, "human") or holder.get("promptSource") == "system" or (told and not own):
         return Typed(_label("\n".join(texts)), False)
     if "command-name" in tags and tags <= _COMMAND:

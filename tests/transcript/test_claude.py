@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from middleware.errors import TranscriptError
-from middleware.resume import display, replay
+from middleware.resume import display, first_prompt, replay
 from middleware.transcript import read, walk
 from middleware.transcript.claude import Imported, import_claude
 from middleware.transcript.foreign import recognise
@@ -137,6 +137,18 @@ def test_what_the_program_added_is_a_notification_whose_text_is_not_shown() -> N
 )
 def test_what_a_person_typed_is_told_from_what_the_program_wrote(content: Any, more: Line, row: Any) -> None:
     assert rows(import_claude([said("u", None, content, **more)])) == [row]
+
+
+def test_a_command_of_the_program_is_no_prompt_and_no_title() -> None:
+    imported = import_claude(
+        [
+            said("c", None, "<command-name>/clear</command-name>\n<command-args></command-args>"),
+            said("o", "c", "<local-command-stdout></local-command-stdout>"),
+            said("u", "o", "why?"),
+        ]
+    )
+    assert rows(imported) == [("notification", "/clear"), ("notification", "[no output]"), ("user", "why?")]
+    assert first_prompt(imported.records) == "why?"
 
 
 def test_the_lines_of_one_reply_count_its_tokens_once() -> None:
