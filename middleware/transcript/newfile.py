@@ -22,7 +22,7 @@ def write_new(path: Path, chunks: Iterable[bytes], *, force: bool = False) -> No
     if not force and os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, "there already", str(path))
     make_folders(path.parent)
-    fd, name = tempfile.mkstemp(prefix=f".{path.name[:80]}.", suffix=".new", dir=path.parent)
+    fd, name = tempfile.mkstemp(prefix=f".{path.stem[:70]}{path.suffix}.", suffix=".new", dir=path.parent)
     try:
         with os.fdopen(fd, "wb") as file:
             for chunk in chunks:

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from anthropic.types import MessageParam
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionMessageParam
 from pydantic import TypeAdapter
 
 from middleware.transcript import parse, read, walk
-from middleware.transcript.export import Format, title_of, written
+from middleware.transcript.export import FORMATS, Format, title_of, written
 from middleware.transcript.wire import anthropic_request, openai_request, unanswered
 
 from .records import HOOK, MEMORY, TALK, answered, called, record, text
@@ -190,3 +192,45 @@ def test_results_of_parallel_calls_follow_their_calls() -> None:
         "tool_result",
         "text",
     ]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=4,
+)
+CALL = st.fixed_dictionaries({}, optional=dict.fromkeys(("id", "name", "args", "response"), JSON))
+MEDIUM = st.fixed_dictionaries({}, optional=dict.fromkeys(("mimeType", "data", "fileUri"), JSON))
+PART = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(("text", "thought", "thoughtSignature"), JSON),
+        **dict.fromkeys(("functionCall", "functionResponse"), CALL | JSON),
+        **dict.fromkeys(("inlineData", "fileData"), MEDIUM | JSON),
+    },
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.builds(
+            record,
+            st.sampled_from("abc"),
+            st.none(),
+            st.sampled_from(["user", "assistant", "tool_result", "system"]),
+            st.lists(PART | JSON, max_size=3),
+            model=JSON,
+            usageMetadata=JSON,
+            timestamp=JSON,
+            subtype=st.none() | st.sampled_from(["notification", "session_start_context", "chat_compression"]),
+            systemPayload=JSON | st.fixed_dictionaries({}, optional={"displayText": JSON, "hookContext": JSON}),
+        ),
+        max_size=4,
+    )
+)
+def test_any_records_are_exported_in_shapes_that_the_sdks_take(records: list[dict[str, Any]]) -> None:
+    for format in FORMATS:
+        b"".join(written(records, format, injected=True))
+    OPENAI.validate_python(openai_request(records)["messages"])
+    ANTHROPIC.validate_python(anthropic_request(records)["messages"])
