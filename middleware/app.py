@@ -19,7 +19,7 @@ from .sdks import Placement, adapter_for
 from .seam import Seam, Wiring
 from .session import Session
 from .sessions import Sessions
-from .settings import Settings
+from .settings import Settings, duration
 from .settle import drain_dropped
 from .telemetry import Options, Signals
 from .transcript import Scribe, TranscriptFolder
@@ -74,7 +74,12 @@ class Middleware:
             _log.warning("%s", warning)
         self._folder: TranscriptFolder | None = None
         if given.transcripts is not None:
-            self._folder = TranscriptFolder(Path(given.transcripts), layout=given.layout, durability=given.durability)
+            self._folder = TranscriptFolder(
+                Path(given.transcripts),
+                layout=given.layout,
+                durability=given.durability,
+                keep=duration(given.keep) if given.keep is not None else None,
+            )
         store = recall_store.open_store(given.store, given.embedder) if given.store is not None else None
         if store is not None:
             # What a first search loads would cost the first turns their memories: it takes longer than they wait.

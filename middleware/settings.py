@@ -14,19 +14,22 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from .errors import SettingsError
 from .parts import clean
 
-__all__ = ["CAPTURE_VARIABLE", "Settings"]
+__all__ = ["CAPTURE_VARIABLE", "Settings", "duration"]
 
 CAPTURE_VARIABLE: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _PREFIX = "FIRSTHAND_"
 _OTHER_VARIABLES = ("FIRSTHAND_EMBEDDING_MODEL",)
 _PARAMETERS = ("hooks", "session", "tracer_provider", "meter_provider", "logger_provider")
 _CAPTURE = ("NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT")
+_DURATION = re.compile(r"(\d+(?:\.\d+)?) ?([hdwy])")
+_HOURS = {"h": 1, "d": 24, "w": 24 * 7, "y": 24 * 365}
 _ON, _OFF = ("true", "1", "yes", "on"), ("false", "0", "no", "off", "")
 
 
@@ -34,8 +37,9 @@ _ON, _OFF = ("true", "1", "yes", "on"), ("false", "0", "no", "off", "")
 class Settings:
     """Everything that can be set; the README's table gives each in words.
 
-    `recall_timeout` is in seconds, sizes are in characters. `sources` says where each value that is no
-    default came from. Construct with `Settings.load()`, which validates; values are valid once loaded.
+    `recall_timeout` is in seconds, `keep` as `duration` reads it, sizes are in characters. `sources` says where each
+    value that is no default came from. Construct with `Settings.load()`, which validates; values are valid once
+    loaded.
     """
 
     hooks_file: str | None = None
@@ -180,6 +184,22 @@ def _text(value: object) -> str | None:
     return text or None
 
 
+def duration(text: str) -> timedelta:
+    """Read "30d": a number of hours (h), days (d), weeks (w) or years (y) over 0. Raises ValueError."""
+    found = _DURATION.fullmatch(text.strip())
+    if found is None or not float(found[1]):
+        raise ValueError(text)
+    return timedelta(hours=float(found[1]) * _HOURS[found[2]])
+
+
+def _keep(value: object) -> str | None:
+    text = _text(value)
+    if text is None or text.strip().lower() == "forever":
+        return None
+    duration(text)
+    return text
+
+
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise TypeError
@@ -230,7 +250,7 @@ _READERS: Final[Mapping[str, tuple[Callable[[object], object], str]]] = {
     "continuations": _FLAG,
     "transcripts": (_text, "a folder"),
     "durability": _one_of("os", "group", "record"),
-    "keep": _TEXT,
+    "keep": (_keep, "forever, or a time such as 12h, 30d, 8w or 1y"),
     "store": (_text, "a store URL such as sqlite:///memories.db"),
     "embedder": (_text, "the name of an embedder, such as hash"),
     "recall_top_k": _COUNT,

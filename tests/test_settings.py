@@ -1,11 +1,13 @@
 """Settings come from four places, and a wrong one is named."""
 
+from datetime import timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from middleware.errors import SettingsError
-from middleware.settings import NAMES, Settings
+from middleware.settings import NAMES, Settings, duration
 
 
 def load(tmp_path, toml=None, pyproject=None, environ=None, **arguments):
@@ -124,3 +126,21 @@ def test_an_unknown_variable_is_named_with_its_prefix(tmp_path):
 def test_a_header_in_the_settings_file_is_answered_with_what_to_do(tmp_path):
     with pytest.raises(SettingsError, match=r"firsthand\.toml has a table \[firsthand\]; drop the header"):
         load(tmp_path, toml="[firsthand]\nuser = 'a'")
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"), [("12h", 12), ("30d", 720), ("8w", 1344), ("1y", 8760), ("1.5 d", 36), (" 2d ", 48)]
+)
+def test_a_time_that_transcripts_are_kept_for_is_read(text, hours):
+    assert duration(Settings.load(environ={}, keep=text).keep) == timedelta(hours=hours)
+
+
+@pytest.mark.parametrize("text", ["forever", "Forever", ""])
+def test_transcripts_that_are_kept_forever_have_no_time(text):
+    assert Settings.load(environ={}, keep=text).keep is None
+
+
+@pytest.mark.parametrize("text", ["30", "0d", "thirty days", "30m", "-1d", 30])
+def test_a_time_that_cannot_be_read_is_refused(text):
+    with pytest.raises(SettingsError, match="it must be forever, or a time such as 12h, 30d, 8w or 1y"):
+        Settings.load(environ={}, keep=text)

@@ -18,7 +18,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "continuations": "hooks run on tool results and hook continuations too",
     "transcripts": "folder of transcripts, one JSONL file a session, mode 0600",
     "durability": "when a transcript is synced to disk: os, group (together, soon) or record (every one)",
-    "keep": "how long transcripts are kept (read, and not acted on yet)",
+    "keep": "how long a transcript is kept after its last record: 12h, 30d, 8w, 1y; for ever when not set",
     "store": "URL of the memory store",
     "embedder": "embedder of a new store; an old one keeps its own",
     "recall_top_k": "most memories that are sent along with a prompt",

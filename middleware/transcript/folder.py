@@ -7,11 +7,13 @@ import re
 import threading
 import weakref
 from collections import OrderedDict
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal, TypeAlias
 from urllib.parse import quote
 
 from ..forked import renew_in_child
+from .keeping import Keeping
 from .syncing import GroupSync
 from .writer import Durability, TranscriptWriter
 
@@ -28,7 +30,8 @@ class TranscriptFolder:
     `layout` "plain" puts `<session>.jsonl` into `folder`; "qwen" takes `folder` for the reference's projects
     folder and writes `<folder>/<cwd with dashes>/chats/<session>.jsonl`. At most `max_open` descriptors stay
     open; the longest unused is let go and opened again when it is needed. What is unsynced is synced by `close`,
-    and at the latest when the folder is collected or the interpreter exits.
+    and at the latest when the folder is collected or the interpreter exits. With `keep`, transcripts that were not
+    written for longer are removed once the first session is asked for, and every hour.
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class TranscriptFolder:
         durability: Durability = "group",
         cwd: str | Path | None = None,
         max_open: int = 64,
+        keep: timedelta | None = None,
     ) -> None:
         self.folder = Path(folder).absolute()
         self._durability = durability
@@ -50,7 +54,10 @@ class TranscriptFolder:
         self._writers: weakref.WeakValueDictionary[str, TranscriptWriter] = weakref.WeakValueDictionary()
         self._open: OrderedDict[int, TranscriptWriter] = OrderedDict()
         self._sync = GroupSync()
-        self._finalizer = weakref.finalize(self, _close_all, self._open, self._sync)
+        # Not `self.in_use`: its thread must not keep the folder from being collected.
+        myself = weakref.ref(self)
+        self._keeping = Keeping(self._place, keep, lambda: _in_use(myself())) if keep is not None else None
+        self._finalizer = weakref.finalize(self, _close_all, self._open, self._sync, self._keeping)
         self.renew()
         renew_in_child(self)
 
@@ -76,6 +83,8 @@ class TranscriptFolder:
 
     def writer(self, session_id: str) -> TranscriptWriter:
         """The writer of a session; the same object for as long as somebody holds it or its file is open."""
+        if self._keeping is not None:
+            self._keeping.begin()
         with self._lock:
             writer = self._writers.get(session_id)
             if writer is None:
@@ -105,7 +114,12 @@ class TranscriptFolder:
             writers = OrderedDict(self._open)
             self._open.clear()
         # Outside the lock, which a writer that is just opening its file waits for.
-        _close_all(writers, self._sync)
+        _close_all(writers, self._sync, self._keeping)
+
+    def in_use(self) -> frozenset[Path]:
+        """The files that are open here."""
+        with self._lock:
+            return frozenset(writer.path for writer in self._open.values())
 
     def admit(self, writer: TranscriptWriter) -> None:
         """Count a writer that has just opened its file, and let the longest unused ones go."""
@@ -123,7 +137,13 @@ def _admit(folder: TranscriptFolder | None, writer: TranscriptWriter) -> None:
         folder.admit(writer)
 
 
-def _close_all(writers: OrderedDict[int, TranscriptWriter], sync: GroupSync) -> None:
+def _in_use(folder: TranscriptFolder | None) -> frozenset[Path]:
+    return folder.in_use() if folder is not None else frozenset()
+
+
+def _close_all(writers: OrderedDict[int, TranscriptWriter], sync: GroupSync, keeping: Keeping | None) -> None:
+    if keeping is not None:
+        keeping.end()
     while writers:
         writers.popitem()[1].close()
     sync.close()

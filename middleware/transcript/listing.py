@@ -16,7 +16,7 @@ from ..resume import first_prompt
 from .chain import walk
 from .reader import parse, records_in_line
 
-__all__ = ["SessionInfo", "list_sessions", "transcripts_in"]
+__all__ = ["SessionInfo", "beginning", "list_sessions", "transcripts_in"]
 
 _HEAD = 1 << 14
 _LONGEST_HEAD = 1 << 22
@@ -69,7 +69,7 @@ def transcripts_in(folder: Path) -> Iterator[Path]:
 
 
 def _info(path: Path, size: int, modified: datetime) -> SessionInfo:
-    records, whole = _beginning(path)
+    records, whole = beginning(path)
     named = next((held for record in records if isinstance(held := record.get("sessionId"), str) and held), None)
     turns = None
     if whole:
@@ -89,7 +89,7 @@ def _info(path: Path, size: int, modified: datetime) -> SessionInfo:
     )
 
 
-def _beginning(path: Path) -> tuple[list[Record], bool]:
+def beginning(path: Path) -> tuple[list[Record], bool]:
     """The records of a file's beginning, up to the first prompt, and whether that is the whole file."""
     try:
         fd = os.open(path, _OPEN)

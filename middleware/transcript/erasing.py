@@ -1,0 +1,192 @@
+"""Erases transcripts: by session, by user, by when they were last written; nothing of them stays in the folder."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import unquote
+
+from ..records import USER_KEY, Record
+from .files import lock_briefly, open_file, sync_names
+from .listing import transcripts_in
+from .newfile import write_new
+from .reader import records_in_line
+
+_BEGINS = b'{"uuid":'
+
+__all__ = ["Erasable", "erasable", "erase", "remove_unused"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasable:
+    """A file that holds `sessions` that are to go; with `others` in it, only their lines go."""
+
+    path: Path
+    sessions: frozenset[str]
+    others: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class _Told:
+    """What the records of one session in one file say of it."""
+
+    users: set[str] = field(default_factory=set)
+    parents: set[str] = field(default_factory=set)
+    newest: datetime | None = None
+
+
+def erasable(
+    folder: Path, *, session: str | None = None, user: str | None = None, before: datetime | None = None
+) -> list[Erasable]:
+    """Find the files with sessions that are all that is given: this one, of this user, last written before.
+
+    The sessions of subagents go with the session that opened them. When a session was last written is what its
+    records say, else the time of its file. Raises ValueError when nothing is given or `before` has no time zone,
+    OSError for a folder that cannot be listed or a file that cannot be read.
+    """
+    if session is None and user is None and before is None:
+        raise ValueError("nothing says what to erase: give a session, a user or a time")
+    if before is not None and before.tzinfo is None:
+        raise ValueError(f"{before.isoformat()} has no time zone; give one, such as {before.isoformat()}+00:00")
+    told = {path: _told(path) for path in _files(folder)}
+    doomed = _named(told, session) if session is not None else None
+    found = []
+    for path, sessions in told.items():
+        last = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        gone = frozenset(
+            name
+            for name, of in sessions.items()
+            if (doomed is None or name in doomed)
+            and (user is None or user in of.users)
+            and (before is None or (of.newest or last) < before)
+        )
+        if gone:
+            found.append(Erasable(path=path, sessions=gone, others=frozenset(sessions) - gone))
+    return found
+
+
+def erase(
+    folder: Path, *, session: str | None = None, user: str | None = None, before: datetime | None = None
+) -> list[Erasable]:
+    """Erase what `erasable` finds, and return it.
+
+    A file that is being written is waited for. A process that goes on with an erased session begins its file anew.
+    """
+    found = erasable(folder, session=session, user=user, before=before)
+    for file in found:
+        with _held(file.path) as fd:
+            if fd is None:
+                continue
+            if file.others:
+                with os.fdopen(os.dup(fd), "rb") as lines:
+                    write_new(file.path, _without(lines, file), force=True)
+            else:
+                file.path.unlink(missing_ok=True)
+    sync_names({file.path.parent for file in found})
+    return found
+
+
+def remove_unused(path: Path, *, before: float) -> bool:
+    """Remove a file last written before a time in seconds, unless somebody holds it; True when it is gone."""
+    try:
+        fd = open_file(path, create=False)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Only now nobody can have begun to write since it was looked at.
+        state, named = os.fstat(fd), path.stat()
+        if state.st_ino != named.st_ino or state.st_mtime >= before:
+            return False
+        path.unlink()
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The transcripts, and what a process that was killed left of writing one anew."""
+    places = {folder}
+    for path in transcripts_in(folder):
+        places.add(path.parent)
+        yield path
+    for place in sorted(places):
+        yield from sorted(place.glob(".*.jsonl.*.new"))
+
+
+def _told(path: Path) -> dict[str, _Told]:
+    """The sessions in a file and what is told of them.
+
+    A file without a record, but for one that was cut, is that of the session that it is called after.
+    """
+    sessions: dict[str, _Told] = {}
+    with path.open("rb") as file:
+        cut = file.peek(1)[: len(_BEGINS)] in (b"", _BEGINS)
+        for line in file:
+            for record in records_in_line(line)[0]:
+                told = sessions.setdefault(_session_of(record, path), _Told())
+                if isinstance(user := record.get(USER_KEY), str):
+                    told.users.add(user)
+                payload = record.get("systemPayload")
+                if isinstance(payload, dict) and isinstance(parent := payload.get("parentSessionId"), str):
+                    told.parents.add(parent)
+                moment = _moment(record.get("timestamp"))
+                told.newest = max(filter(None, (told.newest, moment)), default=None)
+    return sessions or ({_called(path): _Told()} if cut else {})
+
+
+def _named(told: dict[Path, dict[str, _Told]], session: str) -> set[str]:
+    """The session, and those that it opened, and those that these opened."""
+    doomed = {session}
+    while True:
+        more = {name for of in told.values() for name, one in of.items() if not doomed.isdisjoint(one.parents)} - doomed
+        if not more:
+            return doomed
+        doomed |= more
+
+
+def _without(lines: Iterator[bytes], file: Erasable) -> Iterator[bytes]:
+    """The lines that are surely of other sessions."""
+    for line in lines:
+        found = records_in_line(line)[0]
+        if found and all(_session_of(record, file.path) in file.others for record in found):
+            yield line.rstrip(b"\n") + b"\n"
+
+
+def _session_of(record: Record, path: Path) -> str:
+    session = record.get("sessionId")
+    return session if isinstance(session, str) else _called(path)
+
+
+def _called(path: Path) -> str:
+    return unquote(path.name.removesuffix(".jsonl"), errors="replace")
+
+
+def _moment(stamp: object) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(stamp) if isinstance(stamp, str) else None
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[int | None]:
+    """The file, locked against writers as long as they are patient; None for one that is gone."""
+    try:
+        fd = open_file(path, create=False)
+    except FileNotFoundError:
+        yield None
+        return
+    try:
+        lock_briefly(fd)
+        yield fd
+    finally:
+        os.close(fd)

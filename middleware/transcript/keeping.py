@@ -1,0 +1,99 @@
+"""Retention: transcripts that were not written for longer than they are kept are removed, in the background."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+from ..forked import renew_in_child
+from .erasing import remove_unused
+from .flaws import joins_chain
+from .listing import beginning
+
+__all__ = ["Keeping", "remove_old"]
+
+_EVERY = 3600.0
+_THREAD = "firsthand-transcript-keep"
+_log = logging.getLogger("firsthand")
+
+
+def remove_old(folder: Path, keep: timedelta, *, in_use: frozenset[Path] = frozenset()) -> list[Path]:
+    """Remove the transcripts in a folder that were last written longer ago than `keep`, and return them.
+
+    One that is `in_use`, or that another process writes to at this moment, stays; so do files of another kind and
+    folders. Raises OSError for a folder that cannot be listed.
+    """
+    before = time.time() - keep.total_seconds()
+    gone = []
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        path = Path(entry.path)
+        if not entry.name.endswith(".jsonl") or path in in_use or not entry.is_file(follow_symlinks=False):
+            continue
+        try:
+            is_old = entry.stat().st_mtime < before
+        except FileNotFoundError:
+            continue
+        if is_old and _is_transcript(path) and remove_unused(path, before=before):
+            gone.append(path)
+    return gone
+
+
+def _is_transcript(path: Path) -> bool:
+    """True when it begins with a record of a session: what else ends in .jsonl is not ours to remove."""
+    return any(isinstance(record.get("sessionId"), str) and joins_chain(record) for record in beginning(path)[0])
+
+
+class Keeping:
+    """Removes what is old when the folder is first written to, and every hour after, on a thread of its own."""
+
+    def __init__(self, folder: Path, keep: timedelta, in_use: Callable[[], frozenset[Path]]) -> None:
+        self._folder = folder
+        self._keep = keep
+        self._in_use = in_use
+        self.renew()
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        """Start with no thread; see `forked`."""
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._process = 0
+
+    def begin(self) -> None:
+        """Have the thread run, if it does not."""
+        with self._lock:
+            if self._process == os.getpid():
+                return
+            self._process = os.getpid()
+            try:
+                threading.Thread(
+                    target=self._run, args=(self._stop,), name="firsthand-transcript-keep", daemon=True
+                ).start()
+            except RuntimeError:
+                # No thread to be had: the next session tries again.
+                self._process = 0
+
+    def end(self) -> None:
+        """Let the thread go; `begin` starts another one."""
+        with self._lock:
+            self._stop.set()
+            self._stop, self._process = threading.Event(), 0
+
+    def _run(self, stop: threading.Event) -> None:
+        while not stop.is_set():
+            try:
+                gone = remove_old(self._folder, self._keep, in_use=self._in_use())
+                if gone:
+                    _log.info("firsthand: %d transcripts in %s were older than %s", len(gone), self._folder, self._keep)
+            except FileNotFoundError:
+                # Nothing was written yet.
+                pass
+            except OSError as error:
+                why = error.strerror or type(error).__name__
+                _log.warning("firsthand: old transcripts in %s cannot be removed: %s", self._folder, why)
+            stop.wait(_EVERY)
