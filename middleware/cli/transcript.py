@@ -10,6 +10,7 @@ import click
 
 from .failures import Commands, Failure
 from .transcript_check import check
+from .transcript_erase import erase
 from .transcript_export import export
 from .transcript_import import import_
 from .transcript_list import list_, stats
@@ -40,7 +41,7 @@ def transcript() -> None:
     """Show, list, search, export, check, count, import and erase transcripts."""
 
 
-for _command in (list_, search, export, check, stats, import_):
+for _command in (list_, search, export, check, stats, import_, erase):
     transcript.add_command(_command)
 
 
@@ -55,7 +56,7 @@ for _command in (list_, search, export, check, stats, import_):
 @click.option("--raw", is_flag=True, help="Show what the model was sent beside what was typed: the tagged parts too.")
 def show(file: Path, as_json: bool, raw: bool) -> None:
     """Show a transcript as a resumed screen does: what people typed, never what was injected."""
-    items = _read(file)
+    items = _read(file, as_json)
     if as_json:
         from .screen import print_json
 
@@ -75,7 +76,7 @@ def show(file: Path, as_json: bool, raw: bool) -> None:
             show_line(out, _injected(added.part))
 
 
-def _read(file: Path) -> Iterator[Unfolded]:
+def _read(file: Path, as_json: bool) -> Iterator[Unfolded]:
     """The rows of the screen with what stands behind them; flaws go to stderr."""
     from ..transcript import load
     from ..transcript.foreign import recognise
@@ -85,6 +86,8 @@ def _read(file: Path) -> Iterator[Unfolded]:
     if (known := recognise(file)) is not None:
         from .transcript_import import described
 
+        if as_json:
+            raise Failure(described(file, known))
         click.echo(described(file, known))
         raise click.exceptions.Exit(0)
     branch = load(file)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .failures import Command, Failure
+from .failures import Command
 from .transcript_places import files_of, folder_of, read_each
 
 if TYPE_CHECKING:
@@ -27,12 +28,14 @@ def check(ctx: click.Context, place: Path | None, repair: bool, as_json: bool) -
     Exit code 1 when there is any. With --repair the file itself is left as it is: FILE.repaired.jsonl is written.
     """
     from ..transcript.checking import faults_in
+    from .failures import plain
     from .screen import print_json, warn
 
     if repair and as_json:
         raise click.UsageError("--repair says in words what was lost; use it without --json")
     rows: list[dict[str, Any]] = []
     unread: list[str] = []
+    said: list[str] = []
     with_faults = checked = 0
     where = folder_of(place)
     for held in read_each(files_of(where, unread.append), "checking", unread.append):
@@ -41,15 +44,16 @@ def check(ctx: click.Context, place: Path | None, repair: bool, as_json: bool) -
         with_faults += bool(faults)
         for fault in faults:
             rows.append({"file": str(held.path), "line": fault.line, "name": fault.name, "detail": fault.detail})
-            if not as_json:
-                _say(f"{held.path}:{fault.line}: {fault.name}: {fault.detail}")
+            said.append(f"{held.path}:{fault.line}: {fault.name}: {fault.detail}")
         if faults and repair:
-            _mend(held)
+            _mend(held, said.append, unread.append)
     for line in unread:
         warn(line)
     if as_json:
         print_json(rows)
     else:
+        for line in said:
+            click.echo(plain(line.replace("\n", " ")))
         files = f"{checked:,} file{'' if checked == 1 else 's'}"
         faults_said = f"{len(rows):,} fault{'' if len(rows) == 1 else 's'} in {with_faults:,} of {files}"
         nothing = f"no faults in {files}" if checked else f"no transcripts in {where}"
@@ -57,31 +61,24 @@ def check(ctx: click.Context, place: Path | None, repair: bool, as_json: bool) -
     ctx.exit(1 if rows or unread else 0)
 
 
-def _mend(held: Located) -> None:
+def _mend(held: Located, say: Callable[[str], object], complain: Callable[[str], object]) -> None:
     from ..errors import TranscriptError
     from ..transcript.lines import encode_line
     from ..transcript.newfile import write_new
     from ..transcript.repair import repair as mend
 
     if not held.records:
-        _say(f"  {held.path}: nothing of it can be read; no copy is written")
-        return
-    try:
-        repaired = mend(held)
-    except TranscriptError as error:
-        _say(f"  {error}; no copy is written")
+        complain(f"{held.path}: nothing of it can be read; no copy is written")
         return
     path = held.path.with_name(f"{held.path.name.removesuffix('.jsonl')}.repaired.jsonl")
     try:
+        repaired = mend(held)
         write_new(path, map(encode_line, repaired.records))
+    except TranscriptError as error:
+        complain(f"{error}; no copy is written")
     except FileExistsError:
-        raise Failure(f"{path} is there already, from an earlier repair; look at it, then move or remove it") from None
-    _say(f"  wrote {path}: {len(repaired.records):,} records")
-    for note in repaired.notes:
-        _say(f"  {note}")
-
-
-def _say(text: str) -> None:
-    from .failures import plain
-
-    click.echo(plain(text.replace("\n", " ")))
+        complain(f"{path} is there already, from an earlier repair; look at it, then move or remove it")
+    else:
+        say(f"  wrote {path}: {len(repaired.records):,} records")
+        for note in repaired.notes:
+            say(f"  {note}")

@@ -37,7 +37,7 @@ def import_(files: tuple[Path, ...], folder: Path | None, force: bool) -> None:
         raise click.UsageError(
             "no folder: give --to FOLDER, or set `transcripts` in firsthand.toml or FIRSTHAND_TRANSCRIPTS"
         )
-    failed = []
+    done, failed = [], []
     with progress("importing", sum(file.stat().st_size for file in files if file.is_file())) as advance:
         for file in files:
             try:
@@ -47,7 +47,9 @@ def import_(files: tuple[Path, ...], folder: Path | None, force: bool) -> None:
             except (TranscriptError, OSError) as error:
                 failed.append(one_line(error))
             else:
-                click.echo(_report(arrival))
+                done.append(_report(arrival))
+    for line in done:
+        click.echo(line)
     for line in failed[:-1]:
         click.echo(f"firsthand: {line}", err=True)
     if failed:

@@ -81,7 +81,10 @@ def progress(what: str, total: int, *, least: int = _WORTH_A_BAR) -> Iterator[Ad
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    # Redirected, what is printed meanwhile would go where the bar is, also when stdout is a file.
+    with Progress(
+        *columns, console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False
+    ) as bar:
         task = bar.add_task(what, total=total)
         yield lambda count: bar.advance(task, count)
 

@@ -55,27 +55,25 @@ def search(
     except (re.error, RecursionError, OverflowError) as error:
         raise click.UsageError(f"PATTERN is no regular expression ({error}); -F searches for it as it is") from None
     where = folder_of(place)
-    rows: list[dict[str, Any]] = []
-    found = 0
-    out = console()
-    files = files_of(where, warn)
+    found: list[tuple[Path, Hit]] = []
+    unread: list[str] = []
+    files = files_of(where, unread.append)
     with progress("searching", sum(map(size_of, files))) as advance:
         for path in files:
             try:
-                hits = hits_in(path, expression, types)
+                found += [(path, hit) for hit in hits_in(path, expression, types)]
             except (TranscriptError, OSError) as error:
-                warn(one_line(error))
-                hits = []
-            for hit in hits:
-                found += 1
-                if as_json:
-                    rows.append(_row(hit, path))
-                else:
-                    show_line(out, _line(hit, path))
+                unread.append(one_line(error))
             advance(size_of(path))
+    for line in unread:
+        warn(line)
     if as_json:
-        print_json(rows)
-    elif not found:
+        print_json([_row(hit, path) for path, hit in found])
+    else:
+        out = console()
+        for path, hit in found:
+            show_line(out, _line(hit, path))
+    if not found and not as_json:
         click.echo(f"Nothing that was said in {where} matches.", err=True)
     ctx.exit(0 if found else 1)
 

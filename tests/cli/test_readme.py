@@ -98,7 +98,7 @@ def test_its_picture_is_there() -> None:
 def test_its_commands_are_the_command_lines() -> None:
     table = README[README.index("## Command line") :]
     said = re.findall(r"^\| `firsthand (\w+(?: [a-z]+)?)[ `]", table, re.MULTILINE)
-    transcript = ("show", "list", "search", "export", "check", "stats", "import")
+    transcript = ("show", "list", "search", "export", "check", "stats", "import", "erase")
     transcripts = [f"transcript {name}" for name in transcript]
     hooks = [f"hooks {name}" for name in ("list", "test", "schema", "trust")]
     assert said == ["init", "demo", *transcripts, "recall add", "recall search", *hooks, "settings"]

@@ -130,6 +130,12 @@ def test_show_says_what_another_programs_file_is_and_how_to_read_it(run: Run, pl
     )
 
 
+def test_a_program_that_asks_for_rows_of_another_programs_file_gets_an_error(run: Run, place: Path) -> None:
+    write(place / "c.jsonl", CLAUDE)
+    result = run("transcript", "show", "--json", "c.jsonl")
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+
+
 def test_a_session_of_claude_code_is_imported_and_shown(run: Run, place: Path) -> None:
     write(place / "c.jsonl", CLAUDE)
     result = run("transcript", "import", "c.jsonl", "--to", "tr")

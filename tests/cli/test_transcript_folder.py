@@ -180,7 +180,7 @@ def test_repair_writes_a_copy_beside_the_file_once_and_leaves_it_as_it_was(run: 
     assert oct((folder / "s.repaired.jsonl").stat().st_mode)[-3:] == "600"
     assert run("transcript", "check", "tr/s.repaired.jsonl").exit_code == 0
     again = run("transcript", "check", "--repair", "tr/s.jsonl")
-    assert (again.exit_code, again.stderr) == (
-        1,
-        "firsthand: tr/s.repaired.jsonl is there already, from an earlier repair; look at it, then move or remove it\n",
+    assert again.exit_code == 1
+    assert again.stderr.startswith(
+        "tr/s.repaired.jsonl is there already, from an earlier repair; look at it, then move or remove it\n"
     )
