@@ -50,7 +50,7 @@ h3 { font-size: .75rem; font-weight: 600; margin: .6rem 0 .2rem; color: var(--so
 }
 .blocked { border-left-color: var(--bad); }
 .blocked h2 { color: var(--bad); }
-.text, .pre { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: isolate; }
+.text, .pre { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext; }
 .pre, code {
   font-family: ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
   font-size: .86em;

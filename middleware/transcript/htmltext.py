@@ -13,10 +13,12 @@ from typing import Any
 __all__ = ["block", "fold", "image", "inert", "reply", "visible"]
 
 _HIDDEN = re.compile(
-    "([\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u2028\u2029\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\U000e0000-\U000e0fff])\\1*"
+    "([\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b\u2028\u2029\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff])\\1*|([\ufe00-\ufe0f])[\ufe00-\ufe0f]+"
 )
-"""What is not seen, or moves what is: controls, direction overrides and isolates, tags; one character, repeated."""
+"""What is not seen, or moves what is: controls, direction overrides and isolates, fillers, tags; one character,
+repeated. Variation selectors are hidden text where several of them follow one another, and part of an emoji alone.
+"""
 
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)[^\n`]*\n(.*?)(?:^ {0,3}\1[`~]*[ \t]*$\n?|\Z)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
@@ -33,7 +35,7 @@ def visible(text: str) -> str:
     text = text.replace("\r\n", "\n")
     at = 0
     for found in _HIDDEN.finditer(text):
-        out += escape(text[at : found.start()]), _named(found[1], len(found[0]))
+        out += escape(text[at : found.start()]), _named(found[0][0], len(found[0]))
         at = found.end()
     out.append(escape(text[at:]))
     return "".join(out)

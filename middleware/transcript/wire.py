@@ -111,7 +111,7 @@ def _system(branch: Iterable[Record]) -> str:
 
 
 def _openai_assistant(parts: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    words = "\n".join(text for text in map(part_text, parts) if text)
+    words = "".join(text for text in map(part_text, parts) if text)
     calls = [
         {
             "id": call["id"],

@@ -131,6 +131,7 @@ def test_nothing_is_fetched_and_nothing_runs() -> None:
         ("\u2066x\u2069", '<span class="hidden" title="LEFT-TO-RIGHT ISOLATE">U+2066</span>x'),
         ("\x1b[31m", '<span class="hidden" title="control character">U+001B</span>[31m'),
         ("\U000e0041\U000e0042", '<span class="hidden" title="TAG LATIN CAPITAL LETTER A">U+E0041</span>'),
+        ("x\ufe00\ufe01\ufe02", '<span class="hidden" title="VARIATION SELECTOR-1">U+FE00×3</span>'),
         ("\u200b" * 9000, '<span class="hidden" title="ZERO WIDTH SPACE">U+200B\u00d79,000</span>'),
     ],
 )
@@ -138,6 +139,10 @@ def test_hostile_text_is_shown_and_not_obeyed(hostile: str, seen: str) -> None:
     html = shown(record("a", None, "user", [text(hostile)]), title=hostile)
     assert seen in html
     assert_inert(html)
+
+
+def test_an_emoji_keeps_what_makes_it_one() -> None:
+    assert visible("❤\ufe0f 👩\u200d💻") == "❤\ufe0f 👩\u200d💻"
 
 
 def test_a_direction_of_its_own_is_kept_inside_of_its_block() -> None:
@@ -218,7 +223,8 @@ def test_any_record_is_inert(records: list[dict[str, Any]], title: str) -> None:
 def test_every_character_that_is_seen_is_kept(words: str) -> None:
     kept = "".join(Elements(visible(words)).words)
     for character in set(words) - {"\r"}:
-        assert character in kept or f"U+{ord(character):04X}" in kept
+        hidden = "\ufe00" <= character <= "\ufe0f" or f"U+{ord(character):04X}" in kept
+        assert character in kept or hidden
 
 
 def test_an_empty_branch_is_a_page_too() -> None:
