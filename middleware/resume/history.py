@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from ..parts import clean
 from ..records import ASSISTANT, SYSTEM, TOOL_RESULT, USER, Record, clean_tree, parts_of
 from .projection import joined, payload_of
@@ -12,6 +14,8 @@ from .projection import joined, payload_of
 __all__ = ["replay"]
 
 _NOT_REPLAYED = frozenset({"realtime_message", "code_mode_tool_result"})
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(list[Any]).decode
 
 
 def replay(records: Iterable[Mapping[str, Any]]) -> list[Record]:
@@ -30,7 +34,7 @@ def replay(records: Iterable[Mapping[str, Any]]) -> list[Record]:
         elif kind == SYSTEM and subtype == "slash_command":
             _drop_local_command(history, payload_of(record))
         elif kind in (USER, ASSISTANT, TOOL_RESULT) and subtype not in _NOT_REPLAYED:
-            parts = clean_tree(parts_of(record))
+            parts = _own(parts_of(record))
             if not parts:
                 continue
             role = "model" if kind == ASSISTANT else "user"
@@ -39,6 +43,18 @@ def replay(records: Iterable[Mapping[str, Any]]) -> list[Record]:
             else:
                 history.append({"role": role, "parts": parts})
     return history
+
+
+def _own(parts: list[Any]) -> list[Any]:
+    """A copy of parts with invalid Unicode replaced (D5), at the price of writing and reading them."""
+    try:
+        written = _encode(parts)
+    except (UnicodeEncodeError, TypeError, ValueError, OverflowError, RecursionError):
+        return clean_tree(parts)  # type: ignore[no-any-return]
+    # A NUL is to be replaced; a NaN is written as null.
+    if b"\\u0000" in written or b"null" in written:
+        return clean_tree(parts)  # type: ignore[no-any-return]
+    return _decode(written)
 
 
 def _drop_local_command(history: list[Record], payload: Mapping[str, Any]) -> None:
