@@ -5,7 +5,7 @@ from __future__ import annotations
 from middleware.errors import HookBlocked
 from middleware.ledger import Wait, thread_of
 from middleware.parts import Message, Part, Reply, Request
-from middleware.sdks.base import current_of
+from middleware.sdks.reading import current_of
 from middleware.session import Pipeline, Session
 from middleware.sessions import Sessions
 from middleware.turn import HookOutcome, Recall, RunHooks

@@ -8,8 +8,10 @@ from __future__ import annotations
 import importlib
 
 from ..errors import UnsupportedClient
-from .base import Adapter, AsksUsage, Collector, Endpoint, Placement, Seam, materialised, observed
+from .base import Adapter, AsksUsage, Collector, Endpoint, Placement, Seam
 from .logs import eliding
+from .reading import materialised
+from .siblings import observed
 
 __all__ = [
     "Adapter",

@@ -15,26 +15,14 @@ from typing import Any, Final
 from ..injection import Block
 from ..parts import Message, Part, Reply, Request, Usage
 from ..turn import SYSTEM
-from .base import (
-    Adapter,
-    Endpoint,
-    Placement,
-    Seam,
-    current_of,
-    destination,
-    get,
-    is_content,
-    mapping_of,
-    message_of,
-    posting_sibling,
-    role_of,
-    unechoed,
-)
+from .base import Adapter, Endpoint, Placement, Seam
 from .logs import elide_texts_of
+from .reading import current_of, get, is_content, mapping_of, message_of, numbers_in, role_of, unechoed
+from .siblings import destination, posting_sibling
 
 __all__ = ["ADAPTER"]
 
-_OPTIONS: Final = ("max_tokens", "temperature", "top_p", "top_k")
+_OPTIONS: Final = {name: name for name in ("max_tokens", "temperature", "top_p", "top_k")}
 _MEDIA: Final = ("image", "document", "container_upload")
 _CALLS: Final = ("tool_use", "server_tool_use", "mcp_tool_use")
 
@@ -261,11 +249,7 @@ def _usage(usage: object, delta: object) -> Usage:
 
 
 def _options(body: Mapping[str, Any]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for name in _OPTIONS:
-        value = body.get(name)
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            found[name] = value
+    found = numbers_in(body, _OPTIONS)
     stop, config = body.get("stop_sequences"), body.get("output_config")
     if isinstance(stop, (list, tuple)):
         found["stop_sequences"] = tuple(stop)

@@ -13,9 +13,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ..parts import Reply
-from .base import Collector, Endpoint, Seam, get
+from .base import Collector, Endpoint, Seam
 from .lazy import LazyAsyncStream, LazyStream, primed, primed_async
 from .openai.chat import Chat
+from .reading import get
 
 __all__ = ["CalledFunction", "wrapped"]
 

@@ -12,7 +12,8 @@ from typing import Any, Final
 from ...injection import Block
 from ...parts import Message, Part, Reply, Request, Usage
 from ...turn import SYSTEM
-from ..base import Placement, current_of
+from ..base import Placement
+from ..reading import current_of
 from .contents import field, instructed, instruction_text, messages_of, part_of, written
 
 __all__ = ["GenerateContent"]

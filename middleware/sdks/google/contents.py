@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from ...injection import Block
 from ...parts import Message, Part
-from ..base import get, message_of, unechoed
+from ..reading import get, message_of, unechoed
 
 __all__ = ["field", "instructed", "instruction_text", "messages_of", "part_of", "written"]
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..base import Adapter, Endpoint, Seam, destination, posting_sibling
+from ..base import Adapter, Endpoint, Seam
 from ..logs import elide_texts_of
+from ..siblings import destination, posting_sibling
 from .chat import Chat
 from .embeddings import Embeddings
 from .responses import Responses

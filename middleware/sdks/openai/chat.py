@@ -12,7 +12,8 @@ from typing import Any, Final
 from ...injection import Block
 from ...parts import Message, Part, Reply, Request, Role, Usage
 from ...turn import SYSTEM
-from ..base import Placement, current_of, get, is_content, mapping_of, message_of, role_of, taker, unechoed
+from ..base import Placement
+from ..reading import current_of, get, is_content, mapping_of, message_of, numbers_in, role_of, taker, unechoed
 
 __all__ = ["Chat"]
 
@@ -33,7 +34,6 @@ _OPTIONS: Final = {
     "presence_penalty": "presence_penalty",
     "seed": "seed",
     "n": "choice.count",
-    "reasoning_effort": "reasoning.level",
 }
 
 
@@ -288,12 +288,10 @@ def _usage(usage: object) -> Usage:
 
 
 def _options(body: Mapping[str, Any]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for name, suffix in _OPTIONS.items():
-        value = body.get(name)
-        if isinstance(value, (int, float, str)):
-            found[suffix] = value
-    stop = body.get("stop")
+    found = numbers_in(body, _OPTIONS)
+    stop, effort = body.get("stop"), body.get("reasoning_effort")
+    if isinstance(effort, str):
+        found["reasoning.level"] = effort
     if isinstance(stop, (str, list, tuple)):
         found["stop_sequences"] = (stop,) if isinstance(stop, str) else tuple(stop)
     kind = get(body.get("response_format"), "type")

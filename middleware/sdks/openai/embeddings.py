@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...parts import Reply, Request, Usage
-from ..base import Collector, Placement, get
+from ..base import Collector, Placement
+from ..reading import get
 
 __all__ = ["Embeddings"]
 

@@ -13,7 +13,8 @@ from typing import Any, Final
 from ...injection import Block
 from ...parts import Message, Part, Reply, Request, Usage
 from ...turn import SYSTEM
-from ..base import Placement, current_of, get, is_content, mapping_of, message_of, unechoed
+from ..base import Placement
+from ..reading import current_of, get, is_content, mapping_of, message_of, numbers_in, unechoed
 
 __all__ = ["Responses"]
 
@@ -262,11 +263,7 @@ def _usage(usage: object) -> Usage:
 
 
 def _options(body: Mapping[str, Any]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for name, suffix in _OPTIONS.items():
-        value = body.get(name)
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            found[suffix] = value
+    found = numbers_in(body, _OPTIONS)
     previous, effort = body.get("previous_response_id"), get(body.get("reasoning"), "effort")
     if isinstance(previous, str):
         found["previous_response.id"] = previous

@@ -1,0 +1,166 @@
+"""Fields and messages of SDK objects and decoded JSON alike, read without changing anything of the caller's."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from types import NoneType
+from typing import Any, cast
+
+from ..injection import kept_parts, tag_of
+from ..parts import Message, Part
+
+__all__ = [
+    "current_of",
+    "get",
+    "is_content",
+    "listed",
+    "mapping_of",
+    "materialised",
+    "message_of",
+    "numbers_in",
+    "role_of",
+    "taker",
+    "unechoed",
+]
+
+
+def taker(value: object) -> Callable[..., Any]:
+    """What takes a field of `value`, called with it, the field's name and None; see `get`."""
+    kind: Any = type(value)
+    return _taker_of(kind)
+
+
+@functools.lru_cache(256)
+def _taker_of(kind: type[Any]) -> Callable[..., Any]:
+    if issubclass(kind, dict):
+        return dict.get
+    return _get if issubclass(kind, Mapping) else getattr
+
+
+def _get(value: object, name: str, otherwise: None) -> Any:
+    return get(value, name)
+
+
+def get(value: object, name: str) -> Any:
+    """A field of an SDK object or of decoded JSON; None when it is not there."""
+    # `isinstance` against an ABC costs more than the rest of this together, and chunks are many.
+    if type(value) is dict:
+        return value.get(name)
+    if value is None:
+        return None
+    try:
+        return getattr(value, name)
+    except AttributeError:
+        return value.get(name) if isinstance(value, Mapping) else None
+
+
+def numbers_in(body: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, object]:
+    """The numbers that a body holds under `names`, by what `names` calls them; no truth value is one."""
+    found: dict[str, object] = {}
+    for name, called in names.items():
+        value = body.get(name)
+        if value is not None and isinstance(value, (int, float)) and value is not True and value is not False:
+            found[called] = value
+    return found
+
+
+def is_content(value: object) -> bool:
+    """True for what a message's content may be; anything else is for the server to refuse."""
+    return value is None or isinstance(value, (str, list, tuple))
+
+
+def mapping_of(raw: Any) -> Mapping[str, Any]:
+    """A wire message as a mapping; of an SDK's or the caller's model object what was set on it."""
+    if isinstance(raw, Mapping):
+        return raw
+    dump = getattr(raw, "model_dump", None)
+    found: Mapping[str, Any] = dump(exclude_unset=True, mode="json") if dump is not None else dict(raw)
+    return found
+
+
+def role_of(raw: object) -> str:
+    """The role of a wire message. Raises TypeError for what is no message."""
+    role = get(raw, "role")
+    if not isinstance(role, str):
+        raise TypeError("a message without a role")
+    return role
+
+
+def listed(value: object) -> Any:
+    """A one-shot iterable as a list, made once; strings, lists and everything else as they are."""
+    if isinstance(value, (str, list, tuple, Mapping)) or not isinstance(value, Iterable):
+        return value
+    return list(value)
+
+
+def materialised(body: Mapping[str, Any], *fields: str) -> Mapping[str, Any]:
+    """The body with one-shot iterables in `fields` and in their items' `content` made lists, once.
+
+    The same body when there are none; nothing of the caller's is changed.
+    """
+    changed: dict[str, Any] = {}
+    for name in fields:
+        given = body.get(name)
+        if type(given) is str or (type(given) is list and _is_plain(given)):
+            continue
+        items = listed(given)
+        if isinstance(items, (list, tuple)):
+            contents = [get(item, "content") for item in items]
+            made = [listed(content) for content in contents]
+            if any(new is not old for new, old in zip(made, contents, strict=True)):
+                items = [
+                    item if new is old else {**dict(item), "content": new}
+                    for item, new, old in zip(items, made, contents, strict=True)
+                ]
+        if items is not given:
+            changed[name] = items
+    return {**body, **changed} if changed else body
+
+
+def _is_plain(items: list[Any]) -> bool:
+    for item in items:
+        if type(item) is not dict:
+            return False
+        kind = type(item.get("content"))
+        if kind is not str and kind is not list and kind is not NoneType:
+            return False
+    return True
+
+
+def message_of(role: str, parts: Iterable[Part], *, raw: object, after_tool: bool = False) -> Message:
+    """Build a message, taking our own trailing tagged parts off it (rule 1).
+
+    `after_tool` says that it follows tool results: a user message there that is one tagged part is an
+    injection of ours that the application echoes (D21).
+    """
+    read = tuple(parts)
+    if role not in ("user", "tool"):
+        return Message(role=cast(Any, role), parts=read, raw=raw)
+    texts = [part.text if part.kind == "text" else None for part in read]
+    injection = (
+        after_tool and role == "user" and bool(texts) and all(text is not None and tag_of(text) for text in texts)
+    )
+    kept = kept_parts(texts) if not injection else len(read)
+    return Message(role=cast(Any, role), parts=read[:kept], echoed=read[kept:], injection=injection, raw=raw)
+
+
+def unechoed(message: Message, content: Any) -> list[object]:
+    """The wire parts of a message without our own that an application sent back."""
+    parts = list(content or ())
+    return parts[: len(parts) - len(message.echoed)] if message.echoed else parts
+
+
+def current_of(messages: tuple[Message, ...]) -> tuple[int | None, bool]:
+    """Find what a call is about: its index, and whether it is tool results (rule 3).
+
+    The last user message, skipping trailing system messages and an assistant prefill; tool results in it or
+    after it make it a tool-result send, and the index is then the last message that holds one.
+    """
+    end = len(messages)
+    while end and (messages[end - 1].role in ("system", "assistant") or messages[end - 1].injection):
+        end -= 1
+    if not end:
+        return None, False
+    last = messages[end - 1]
+    return end - 1, last.is_tool_result
