@@ -7,7 +7,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Self
+from typing import Any, Literal, Self
 from urllib.parse import unquote
 
 from .errors import TranscriptError
@@ -15,7 +15,8 @@ from .ledger import Ledger
 from .records import USER_KEY, VERSION, Record
 from .resume import Shown, replay, rows
 from .told import Told, instruction_of
-from .transcript import Scribe, TranscriptWriter, load
+from .transcript import Branch, Scribe, TranscriptWriter, load
+from .transcript.wire import anthropic_request, openai_request
 from .transcript.writer import Durability
 from .turn import Opened
 
@@ -98,6 +99,22 @@ class Recorded:
         """
         return replay(self._conversation())
 
+    def messages(self, shape: Literal["openai", "anthropic"] = "openai") -> list[dict[str, Any]]:
+        """The history as messages to send, of `chat.completions` or Anthropic's `messages`; append the next one.
+
+        Injected text is in them, and goes out once, with the bytes that it had. The caller's own system message is
+        in no record.
+        """
+        branch = self._branch()
+        if shape == "anthropic":
+            messages = anthropic_request(branch)["messages"]
+        elif shape == "openai":
+            messages = openai_request(branch)["messages"]
+        else:
+            raise ValueError(f"{shape!r} is no shape of messages; openai or anthropic")
+        # What hooks added to the system message is added again by the session.
+        return [message for message in messages if message["role"] != "system"]
+
     def shown(self) -> list[Shown]:
         """The rows of a resumed screen: what the person typed, and never what was injected."""
         return list(rows(self._conversation()))
@@ -133,11 +150,15 @@ class Recorded:
             self._owner = owner if isinstance(owner, str) else self._owner
             yield record
 
-    def _conversation(self) -> Iterator[Record]:
+    def _branch(self) -> Branch | list[Record]:
         if self._scribe is None:
             raise self._unkept()
         path = self._scribe.writer.path
-        return load(path).conversation() if path.exists() else iter(())
+        return load(path) if path.exists() else []
+
+    def _conversation(self) -> Iterable[Record]:
+        branch = self._branch()
+        return branch.conversation() if isinstance(branch, Branch) else branch
 
     def _unkept(self) -> TranscriptError:
         return TranscriptError(f"session {self.id!r} keeps no transcript; set transcripts to a folder")

@@ -74,6 +74,53 @@ def test_a_resumed_session_goes_on_with_the_bytes_that_were_sent(tmp_path: Path)
     assert len(lines) == 6
 
 
+def test_the_stored_messages_go_out_with_the_bytes_that_were_sent(tmp_path: Path) -> None:
+    first, _ = talked(tmp_path)
+    second = LocalModel("thanks")
+    with app_of(tmp_path) as app, app.session("s", resume=True) as session:
+        ask(app.wrap(second.openai()), [*session.messages(), {"role": "user", "content": "and now?"}])
+    # Whether an assistant message without words says so is the program's own.
+    before = [{"content": None, **message} for message in first.requests[-1]["messages"]]
+    after = second.requests[0]["messages"]
+    assert after[: len(before)] == before
+    assert after[len(before)] == {"role": "assistant", "content": "it is red"}
+    assert [part["text"] for part in after[-1]["content"]] == ["and now?", TAG]
+
+
+def test_the_stored_messages_of_an_anthropic_client_go_out_with_the_bytes_that_were_sent(tmp_path: Path) -> None:
+    model = LocalModel(Answer(text="let me see", calls=(ToolCall(id="c1", name="look"),)), "it is red", "thanks")
+    messages: list[Any] = [{"role": "user", "content": "why is CI red?"}]
+    with app_of(tmp_path) as app:
+        client = app.wrap(model.anthropic(), session=app.open("s"))
+        answer = client.messages.create(model="m", max_tokens=9, messages=messages)
+        result = {"type": "tool_result", "tool_use_id": "c1", "content": "1 failed"}
+        messages += [{"role": "assistant", "content": answer.content}, {"role": "user", "content": [result]}]
+        client.messages.create(model="m", max_tokens=9, messages=messages)
+    with app_of(tmp_path) as app, app.session("s", resume=True) as session:
+        stored: list[Any] = session.messages("anthropic")
+        client = app.wrap(model.anthropic())
+        client.messages.create(model="m", max_tokens=9, messages=[*stored, {"role": "user", "content": "and now?"}])
+    before, after = model.requests[1]["messages"], model.requests[2]["messages"]
+    assert after[: len(before)] == before
+
+
+def test_a_system_message_that_hooks_added_to_is_added_to_once_after_resuming(tmp_path: Path) -> None:
+    model = LocalModel()
+    for _ in range(2):
+        with app_of(tmp_path) as app:
+            app.hook("SessionStart", lambda hook_input: "rules of the house")
+            with app.session("s", resume=True) as session:
+                ask(app.wrap(model.openai()), [*session.messages(), {"role": "user", "content": "hi"}])
+    assert [json.dumps(request["messages"]).count("rules of the house") for request in model.requests] == [1, 1]
+
+
+def test_messages_have_one_of_two_shapes(tmp_path: Path) -> None:
+    talked(tmp_path)
+    shape: Any = "google"
+    with pytest.raises(ValueError, match="'google' is no shape of messages; openai or anthropic"):
+        Session.resume(tmp_path / "s.jsonl").messages(shape)
+
+
 def test_a_transcript_anywhere_is_resumed_and_written_on(tmp_path: Path) -> None:
     first, messages = talked(tmp_path / "t", user="alice")
     moved = tmp_path / "elsewhere" / "old.jsonl"
