@@ -256,5 +256,5 @@ def test_only_the_generated_attachment_lines_go() -> None:
 def test_a_record_of_any_shape_is_shown_and_replayed_without_an_error(parts: Any, kind: Any) -> None:
     record = {"uuid": 5, "type": kind, "subtype": None, "message": {"parts": parts}, "systemPayload": [1]}
     assert isinstance(display([record, {**record, "subtype": ["x"]}]), list)
-    assert isinstance(replay([record]), list)
+    assert isinstance(replay([record, {**record, "subtype": ["x"]}, {**record, "subtype": {}}]), list)
     assert first_prompt([record]) is None

@@ -13,7 +13,7 @@ from .projection import joined, payload_of
 
 __all__ = ["replay"]
 
-_NOT_REPLAYED = frozenset({"realtime_message", "code_mode_tool_result"})
+_NOT_REPLAYED = ("realtime_message", "code_mode_tool_result")
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(list[Any]).decode
 
