@@ -93,6 +93,7 @@ class Chain:
         self._session: str | None = None
         self._seen: dict[str, set[bytes]] = {}
         self._variants: dict[tuple[str, str], int] = {}
+        self._numbers: dict[str, int] = {}
         self._fragments: dict[int, list[int]] = {}
         self._renamed: dict[int, str] = {}
 
@@ -192,11 +193,19 @@ class Chain:
         if whole is not None:
             self._fragments.setdefault(whole, []).append(position)
             return False
-        renamed = self._renamed[position] = _free(uuid, self._by_uuid)
+        renamed = self._renamed[position] = self._free(uuid)
         self._variants[key] = self._by_uuid[renamed] = position
         detail = f"record {position + 1} has the uuid {uuid} of another one; kept as {renamed}"
         self._on_flaw(Flaw(name="invalid_record", detail=detail))
         return True
+
+    def _free(self, uuid: str) -> str:
+        """A name like a uuid that no record has."""
+        number = self._numbers.get(uuid, 2)
+        while f"{uuid}#{number}" in self._by_uuid:
+            number += 1
+        self._numbers[uuid] = number + 1
+        return f"{uuid}#{number}"
 
     def _leaf(self) -> int | None:
         """The physically last record of the conversation that is no parent in it; in a cycle simply the last."""
@@ -277,10 +286,3 @@ def _digest(record: Record) -> bytes:
     except (TypeError, ValueError, RecursionError):
         text = f"#{id(record)}"
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _free(uuid: str, taken: dict[str, int]) -> str:
-    number = 2
-    while f"{uuid}#{number}" in taken:
-        number += 1
-    return f"{uuid}#{number}"
