@@ -14,7 +14,7 @@ import msgspec
 
 from .. import records
 from ..errors import HookBlocked, TranscriptError
-from ..parts import Message, Part, Reply
+from ..parts import Message, Part, Reply, clean
 from ..provenance import Origin
 from ..turn import Opened, Prepared, Scene, Turn
 from .live import load
@@ -26,6 +26,9 @@ TraceIds: TypeAlias = tuple[str | None, str | None]
 """Hex ids of the trace and the turn span, so that a line and a span find each other."""
 
 _KEPT_NAMES = 256
+_ALWAYS_DISPLAYED = (Origin.CRON, Origin.NOTIFICATION, Origin.TEAMMATE, Origin.STEER)
+"""What these say to a person is in their records as the reference has it, whether anything was injected or not."""
+
 _log = logging.getLogger("firsthand")
 
 
@@ -88,6 +91,8 @@ class Scribe:
         message, block = request.messages[current], prepared.block
         display = turn.submitted_prompt if turn.submitted_prompt is not None else message.text
         payload = records.display_payload(display, block) if turn.origin is not Origin.HOOK else None
+        if payload is None and turn.origin in _ALWAYS_DISPLAYED:
+            payload = {"displayText": clean(display)}
         parts = records.record_parts(message, block)
         self._append(
             turn.scene,

@@ -108,3 +108,15 @@ def test_with_os_durability_nothing_is_promised_and_nothing_is_synced(disk: Disk
     folder.close()
     assert (disk.left(folder.path("s")), disk.fsyncs) == ([], 0)
     assert len(transcript.read(folder.path("s")).records) == 1
+
+
+def test_the_group_syncs_many_records_together(disk: Disk) -> None:
+    folder = TranscriptFolder(disk.root, durability="group")
+    writers = [folder.writer(name) for name in "abc"]
+    for number in range(500):
+        for writer in writers:
+            writer.append(line(str(number), writer.tail))
+    folder.flush()
+    assert [len(disk.left(writer.path)) for writer in writers] == [500, 500, 500]
+    assert disk.fsyncs < 100
+    folder.close()
