@@ -53,6 +53,7 @@ class TranscriptFolder:
         self._max_open = max_open
         self._writers: weakref.WeakValueDictionary[str, TranscriptWriter] = weakref.WeakValueDictionary()
         self._open: OrderedDict[int, TranscriptWriter] = OrderedDict()
+        self._asked_for: set[Path] = set()
         self._sync = GroupSync()
         # Not `self.in_use`: its thread must not keep the folder from being collected.
         myself = weakref.ref(self)
@@ -84,6 +85,8 @@ class TranscriptFolder:
     def writer(self, session_id: str) -> TranscriptWriter:
         """The writer of a session; the same object for as long as somebody holds it or its file is open."""
         if self._keeping is not None:
+            with self._lock:
+                self._asked_for.add(self.path(session_id))
             self._keeping.begin()
         with self._lock:
             writer = self._writers.get(session_id)
@@ -117,9 +120,10 @@ class TranscriptFolder:
         _close_all(writers, self._sync, self._keeping)
 
     def in_use(self) -> frozenset[Path]:
-        """The files that are open here."""
+        """The files that are open here, and those that were asked for since this was last called."""
         with self._lock:
-            return frozenset(writer.path for writer in self._open.values())
+            asked_for, self._asked_for = self._asked_for, set()
+            return frozenset(asked_for.union(writer.path for writer in self._open.values()))
 
     def admit(self, writer: TranscriptWriter) -> None:
         """Count a writer that has just opened its file, and let the longest unused ones go."""

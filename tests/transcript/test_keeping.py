@@ -128,6 +128,15 @@ def test_the_setting_is_acted_on(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s.jsonl", young.name]
 
 
+def test_an_old_session_that_is_resumed_is_not_removed_under_it(tmp_path: Path) -> None:
+    resumed, other = write(tmp_path / "s.jsonl", days_ago=31), write(tmp_path / "other.jsonl", days_ago=31)
+    with Middleware(Settings(transcripts=str(tmp_path), keep="30d")) as app:
+        session = app.open("s", resume=True)
+        assert soon(lambda: not other.exists())
+        assert [row.text for row in session.shown()] == ["hi"]
+        assert resumed.exists()
+
+
 def test_in_the_references_layout_other_projects_stay(tmp_path: Path) -> None:
     ours: Any = TranscriptFolder(tmp_path, layout="qwen", cwd="/ours", keep=MONTH)
     old = write(ours.path("old"), days_ago=31)
