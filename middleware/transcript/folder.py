@@ -85,8 +85,10 @@ class TranscriptFolder:
     def writer(self, session_id: str) -> TranscriptWriter:
         """The writer of a session; the same object for as long as somebody holds it or its file is open."""
         if self._keeping is not None:
-            with self._lock:
-                self._asked_for.add(self.path(session_id))
+            path = self.path(session_id)
+            if path.exists():
+                with self._lock:
+                    self._asked_for.add(path)
             self._keeping.begin()
         with self._lock:
             writer = self._writers.get(session_id)
