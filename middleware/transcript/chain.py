@@ -72,8 +72,9 @@ class Chain:
     """The tree of a file's records, without the records: one is asked for again when it is needed.
 
     Records are counted from 0 in file order; `fetch` gives the record at a position. Kept of one are its uuid and
-    a few bytes. A run is a stretch of records each of which is the child of the one before it, as nearly all are;
-    what begins a run has its parent in `_above`: a position, or (None or no uuid that is known) as it was read.
+    a few bytes. A run is a stretch of records each of which is the child of the one before it, as nearly all are.
+    `_above` holds the position of the parent of each run's first record, None for a root; a parent that was not
+    read before its child is in `_unresolved` under the name that it is called by.
     """
 
     def __init__(

@@ -59,7 +59,7 @@ def tiny_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("tiny_pieces")
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(LINES, max_size=10), st.sampled_from([b"\n", b"\r\n"]), st.booleans())
 def test_any_file_gives_what_reading_all_of_it_gives(
     tmp_path: Path, lines: list[bytes], newline: bytes, ended: bool
