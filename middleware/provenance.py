@@ -91,9 +91,9 @@ def submitted_prompt(origin: Origin, value: object) -> str | None:
 
 
 def combine(submissions: Iterable[Submission], *, separator: str = "\n\n") -> Submission | None:
-    """Join queued submissions into one; None for none.
+    """Join queued submissions into one; None for none. A batch of one is that one; a longer one spends its items.
 
-    The field survives only if every item carries it, from one session and one producer (D19).
+    The field survives only if every item carries it unspent, from one session and one producer (D19).
     """
     items = list(submissions)
     if not items:
@@ -101,10 +101,12 @@ def combine(submissions: Iterable[Submission], *, separator: str = "\n\n") -> Su
     first = items[0]
     if len(items) == 1:
         return first
+    unspent = [item.take() for item in items]
     values = [item.submitted_prompt for item in items]
     compatible = all(item.session == first.session and item.producer == first.producer for item in items)
     complete = [value for value in values if value is not None and not is_blank(value)]
-    joined = separator.join(complete) if compatible and len(complete) == len(items) else None
+    vouched = compatible and all(unspent) and len(complete) == len(items)
+    joined = separator.join(complete) if vouched else None
     same_producer = all(item.producer == first.producer for item in items)
     return Submission(
         model_parts=separator.join(item.model_text for item in items),

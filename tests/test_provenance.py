@@ -92,6 +92,24 @@ def test_a_batch_of_one_is_that_one_and_of_none_is_none():
     assert combine([]) is None
 
 
+def test_what_went_into_a_batch_vouches_for_nothing_else():
+    one, two = submission("a", "A"), submission("b", "B")
+    assert combine([one, two]).submitted_prompt == "A\n\nB"
+    assert (one.take(), two.take()) == (False, False)
+
+
+def test_a_spent_submission_vouches_for_no_batch():
+    spent = submission("a", "A")
+    spent.take()
+    batch = combine([spent, submission("b", "B")])
+    assert (batch.model_text, batch.submitted_prompt) == ("a\n\nb", None)
+
+
+def test_one_submission_twice_in_a_batch_vouches_for_nothing():
+    one = submission("a", "A")
+    assert combine([one, one]).submitted_prompt is None
+
+
 values = st.one_of(st.none(), st.text(max_size=3))
 
 

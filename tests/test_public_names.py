@@ -15,6 +15,7 @@ import recall_store
 
 PACKAGES = (
     "middleware",
+    "middleware.chat",
     "middleware.hooks",
     "middleware.sdks",
     "middleware.telemetry",

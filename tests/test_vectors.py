@@ -14,7 +14,7 @@ VECTORS = json.loads((FOLDER / "hooks_transcripts.json").read_text())["vectors"]
 AREAS = {
     "hooks_transcripts.json": {vector["area"] for vector in VECTORS},
     "field_cases.json": {"resume", "write", "load", "hook-exec", "hook-output"},
-    "submitted_prompt.json": {"hook_chain"},
+    "submitted_prompt.json": {"hook_chain", "scenario"},
 }
 RESULTS = [
     pytest.param(result, id=result.id)
