@@ -16,6 +16,7 @@ from .records import USER_KEY, VERSION, Record
 from .resume import Shown, replay, rows
 from .told import Told, instruction_of
 from .transcript import Branch, Scribe, TranscriptWriter, load
+from .transcript.foreign import recognise
 from .transcript.wire import anthropic_request, openai_request
 from .transcript.writer import Durability
 from .turn import Opened
@@ -55,9 +56,15 @@ class Recorded:
         """The session of a transcript, to go on with: `app.wrap(client, session=Session.resume(path))`.
 
         What it sends next is written to that file. Raises OSError when it cannot be read, `TranscriptError` for
-        one that is no transcript, ValueError when it is another user's.
+        one that is no transcript or another program's, ValueError when it is another user's.
         """
         place = Path(path).absolute()
+        foreign = recognise(place)
+        if foreign is not None:
+            raise TranscriptError(
+                f"{place} is a session of {foreign.program}, which goes on in its own files; "
+                "bring it over with `firsthand transcript import` and resume that"
+            )
         written = next((id for record in load(place) if isinstance(id := record.get("sessionId"), str) and id), None)
 
         def scribe(session_id: str) -> Scribe:

@@ -206,6 +206,26 @@ def test_resuming_needs_transcripts_an_id_and_a_file(tmp_path: Path) -> None:
         Session.resume(tmp_path / "none.jsonl")
 
 
+def test_a_file_of_another_program_is_not_written_into(tmp_path: Path) -> None:
+    path = tmp_path / "claude.jsonl"
+    said = {
+        "type": "user",
+        "uuid": "u",
+        "parentUuid": None,
+        "sessionId": "c",
+        "isSidechain": False,
+        "userType": "external",
+    }
+    path.write_text(json.dumps({**said, "message": {"role": "user", "content": "hi"}, "version": "2.0.0"}) + "\n")
+    with pytest.raises(
+        TranscriptError, match="is a session of Claude Code, which goes on in its own files; bring it over"
+    ):
+        Session.resume(path)
+    (tmp_path / "page.html").write_text("<html>")
+    with pytest.raises(TranscriptError, match="is not a transcript: no line of it is a JSON object"):
+        Session.resume(tmp_path / "page.html")
+
+
 def test_a_resumed_session_that_is_let_go_syncs_and_closes_its_file(tmp_path: Path) -> None:
     talked(tmp_path)
     open_before = len(list(Path("/proc/self/fd").iterdir()))
