@@ -1,6 +1,11 @@
 """Settings come from four places, and a wrong one is named."""
 
+import copy
+import pickle
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -64,9 +69,33 @@ def test_an_explicit_setting_wins_over_the_standard_variable(tmp_path):
     assert load(tmp_path, environ=variable, capture_content=False).capture_content == "NO_CONTENT"
 
 
-def test_redaction_patterns_may_be_one_or_a_json_list_in_the_environment(tmp_path):
-    assert load(tmp_path, environ={"FIRSTHAND_REDACT": r"tok-\d+"}).redact == (r"tok-\d+",)
-    assert load(tmp_path, environ={"FIRSTHAND_REDACT": '["a", "b"]'}).redact == ("a", "b")
+@pytest.mark.parametrize(
+    ("value", "patterns"),
+    [
+        (r"tok-\d+", (r"tok-\d+",)),
+        ("a,b", ("a,b",)),
+        ('["a", "\\\\bb"]', ("a", r"\bb")),
+        (r"[A-Z]{3}-\d+", (r"[A-Z]{3}-\d+",)),
+        ("[]", ()),
+        ("", ()),
+    ],
+)
+def test_redaction_patterns_may_be_one_or_a_json_list_in_the_environment(tmp_path, value, patterns):
+    assert load(tmp_path, environ={"FIRSTHAND_REDACT": value}).redact == patterns
+
+
+@pytest.mark.parametrize("value", ["['a', 'b']", '["a", "b"', '["tok-\\d+"]'])
+def test_a_list_of_patterns_in_the_environment_that_is_no_json_is_not_taken_for_a_pattern(tmp_path, value):
+    with pytest.raises(
+        SettingsError, match=r"FIRSTHAND_REDACT is .*, which begins as a list does and is no JSON; write"
+    ):
+        load(tmp_path, environ={"FIRSTHAND_REDACT": value})
+
+
+@pytest.mark.parametrize("pattern", ["x*", "", "(a|)", r"\b", "^"])
+def test_a_pattern_that_matches_where_there_is_no_text_is_refused(tmp_path, pattern):
+    with pytest.raises(SettingsError, match=r"from argument holds .*, which matches where there is no text"):
+        load(tmp_path, redact=[pattern])
 
 
 @pytest.mark.parametrize(
@@ -80,7 +109,17 @@ def test_redaction_patterns_may_be_one_or_a_json_list_in_the_environment(tmp_pat
         ("recall_timeout = 'soon'", "setting recall_timeout from firsthand.toml is 'soon'; it must be seconds, over 0"),
         ("placement = 'top'", "setting placement from firsthand.toml is 'top'; it must be one of part, inline"),
         ("strict = 'maybe'", "setting strict from firsthand.toml is 'maybe'; it must be true or false"),
-        ("redact = ['(']", "setting redact from firsthand.toml is ['(']; it must be a list of regular expressions"),
+        (
+            "redact = ['a', '(b']",
+            (
+                "setting redact from firsthand.toml holds '(b', which is no regular expression: "
+                "missing ), unterminated subpattern at position 0; correct it"
+            ),
+        ),
+        (
+            "redact = [5]",
+            "setting redact from firsthand.toml is [5]; it must be a regular expression or a list of them",
+        ),
         ("user = 5", "setting user from firsthand.toml is 5; it must be text"),
     ],
 )
@@ -144,3 +183,56 @@ def test_transcripts_that_are_kept_forever_have_no_time(text):
 def test_a_time_that_cannot_be_read_is_refused(text):
     with pytest.raises(SettingsError, match="it must be forever, or a time such as 12h, 30d, 8w or 1y"):
         Settings.load(environ={}, keep=text)
+
+
+def test_settings_that_are_made_in_code_are_read_as_those_of_a_file() -> None:
+    given: Any = {
+        "capture_content": True,
+        "coexist": "false",
+        "request_usage": "no",
+        "strict": None,
+        "recall_top_k": "7",
+        "redact": "ACME",
+        "transcripts": Path("kept"),
+    }
+    made = Settings(**given)
+    assert (made.capture_content, made.coexist, made.request_usage, made.strict) == ("SPAN_ONLY", False, False, False)
+    assert (made.recall_top_k, made.redact, made.transcripts) == (7, ("ACME",), "kept")
+    assert Settings(**{**given, "capture_content": "span_only"}) == made == replace(made)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "line"),
+    [
+        ("recall_top_k", "x", "setting recall_top_k from argument is 'x'; it must be a whole number over 0"),
+        ("coexist", "maybe", "setting coexist from argument is 'maybe'; it must be true or false"),
+        (
+            "capture_content",
+            "SPANS",
+            (
+                "setting capture_content from argument is 'SPANS'; it must be true, false or one of NO_CONTENT, SPAN_ONLY, "
+                "EVENT_ONLY, SPAN_AND_EVENT"
+            ),
+        ),
+        ("capture_contents", 1, "unknown setting 'capture_contents' in argument; did you mean capture_content?"),
+        ("session", "s", "session is no setting but an argument of wrap() and app.wrap(); give it there"),
+    ],
+)
+def test_wrong_settings_that_are_made_in_code_are_one_line(name: str, value: Any, line: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings(**{name: value})
+    assert str(caught.value) == line
+
+
+def test_a_mapping_in_the_place_of_settings_is_answered_with_what_to_write() -> None:
+    with pytest.raises(TypeError, match=r"make Settings\(\*\*mapping\)"):
+        Settings({"user": "a"})  # type: ignore[misc]
+
+
+def test_settings_are_copied_and_pickled() -> None:
+    made = Settings(user="a", redact=("b",))
+    assert pickle.loads(pickle.dumps(made)) == copy.copy(made) == made
+
+
+def test_a_function_may_redact() -> None:
+    assert Settings(redact=(str.upper,)).redact == (str.upper,)
