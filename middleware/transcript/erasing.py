@@ -91,7 +91,7 @@ def erase(
     return found
 
 
-def remove_unused(path: Path, *, before: float) -> bool:
+def remove_unused(path: Path, before: float) -> bool:
     """Remove a file last written before a time in seconds, unless somebody holds it; True when it is gone."""
     try:
         fd = open_file(path, create=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
+import time
 import weakref
 from collections import OrderedDict
 from datetime import timedelta
@@ -13,7 +14,8 @@ from typing import Literal, TypeAlias
 from urllib.parse import quote
 
 from ..forked import renew_in_child
-from .keeping import Keeping
+from .erasing import remove_unused
+from .keeping import Keeping, remove_old
 from .syncing import GroupSync
 from .writer import Durability, TranscriptWriter
 
@@ -22,6 +24,7 @@ __all__ = ["Layout", "TranscriptFolder"]
 Layout: TypeAlias = Literal["plain", "qwen"]
 
 _MAX_NAME = 200
+_LATELY = 3600.0
 
 
 class TranscriptFolder:
@@ -53,11 +56,12 @@ class TranscriptFolder:
         self._max_open = max_open
         self._writers: weakref.WeakValueDictionary[str, TranscriptWriter] = weakref.WeakValueDictionary()
         self._open: OrderedDict[int, TranscriptWriter] = OrderedDict()
-        self._asked_for: set[Path] = set()
+        self._asked_for: dict[Path, float] = {}
         self._sync = GroupSync()
-        # Not `self.in_use`: its thread must not keep the folder from being collected.
+        # Not `self.sweep`: its thread must not keep the folder from being collected.
         myself = weakref.ref(self)
-        self._keeping = Keeping(self._place, keep, lambda: _in_use(myself())) if keep is not None else None
+        self._keep = keep
+        self._keeping = Keeping(self._place, lambda: _sweep(myself())) if keep is not None else None
         self._finalizer = weakref.finalize(self, _close_all, self._open, self._sync, self._keeping)
         self.renew()
         renew_in_child(self)
@@ -86,9 +90,9 @@ class TranscriptFolder:
         """The writer of a session; the same object for as long as somebody holds it or its file is open."""
         if self._keeping is not None:
             path = self.path(session_id)
-            if path.exists():
-                with self._lock:
-                    self._asked_for.add(path)
+            with self._lock:
+                if path.exists():
+                    self._asked_for[path] = time.monotonic()
             self._keeping.begin()
         with self._lock:
             writer = self._writers.get(session_id)
@@ -121,11 +125,21 @@ class TranscriptFolder:
         # Outside the lock, which a writer that is just opening its file waits for.
         _close_all(writers, self._sync, self._keeping)
 
-    def in_use(self) -> frozenset[Path]:
-        """The files that are open here, and those that were asked for since this was last called."""
+    def sweep(self) -> list[Path]:
+        """Remove what is older than it is kept, and return it; not what is open here or was lately asked for."""
+        if self._keep is None:
+            return []
+        lately = time.monotonic() - _LATELY
         with self._lock:
-            asked_for, self._asked_for = self._asked_for, set()
-            return frozenset(asked_for.union(writer.path for writer in self._open.values()))
+            self._asked_for = {path: when for path, when in self._asked_for.items() if when > lately}
+        return remove_old(self._place, self._keep, remove=self._remove)
+
+    def _remove(self, path: Path, before: float) -> bool:
+        # Within the lock nobody can ask for the session, and begin to read what is about to go.
+        with self._lock:
+            if path in self._asked_for or any(writer.path == path for writer in self._open.values()):
+                return False
+            return remove_unused(path, before)
 
     def admit(self, writer: TranscriptWriter) -> None:
         """Count a writer that has just opened its file, and let the longest unused ones go."""
@@ -143,8 +157,8 @@ def _admit(folder: TranscriptFolder | None, writer: TranscriptWriter) -> None:
         folder.admit(writer)
 
 
-def _in_use(folder: TranscriptFolder | None) -> frozenset[Path]:
-    return folder.in_use() if folder is not None else frozenset()
+def _sweep(folder: TranscriptFolder | None) -> list[Path]:
+    return folder.sweep() if folder is not None else []
 
 
 def _close_all(writers: OrderedDict[int, TranscriptWriter], sync: GroupSync, keeping: Keeping | None) -> None:

@@ -22,23 +22,24 @@ _THREAD = "firsthand-transcript-keep"
 _log = logging.getLogger("firsthand")
 
 
-def remove_old(folder: Path, keep: timedelta, *, in_use: frozenset[Path] = frozenset()) -> list[Path]:
+def remove_old(folder: Path, keep: timedelta, *, remove: Callable[[Path, float], bool] = remove_unused) -> list[Path]:
     """Remove the transcripts in a folder that were last written longer ago than `keep`, and return them.
 
-    One that is `in_use`, or that another process writes to at this moment, stays; so do files of another kind and
-    folders. Raises OSError for a folder that cannot be listed.
+    One that another process writes to at this moment stays; so do files of another kind and folders. `remove` is
+    given a path and the time, in seconds, before which it has to be written. Raises OSError for a folder that cannot
+    be listed.
     """
     before = time.time() - keep.total_seconds()
     gone = []
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         path = Path(entry.path)
-        if not entry.name.endswith(".jsonl") or path in in_use or not entry.is_file(follow_symlinks=False):
+        if not entry.name.endswith(".jsonl") or not entry.is_file(follow_symlinks=False):
             continue
         try:
             is_old = entry.stat().st_mtime < before
         except FileNotFoundError:
             continue
-        if is_old and _is_transcript(path) and remove_unused(path, before=before):
+        if is_old and _is_transcript(path) and remove(path, before):
             gone.append(path)
     return gone
 
@@ -49,12 +50,11 @@ def _is_transcript(path: Path) -> bool:
 
 
 class Keeping:
-    """Removes what is old when the folder is first written to, and every hour after, on a thread of its own."""
+    """Runs `sweep`, which returns what it removed, when it is first begun and every hour after, on its own thread."""
 
-    def __init__(self, folder: Path, keep: timedelta, in_use: Callable[[], frozenset[Path]]) -> None:
-        self._folder = folder
-        self._keep = keep
-        self._in_use = in_use
+    def __init__(self, place: Path, sweep: Callable[[], list[Path]]) -> None:
+        self._place = place
+        self._sweep = sweep
         self.renew()
         renew_in_child(self)
 
@@ -87,13 +87,13 @@ class Keeping:
     def _run(self, stop: threading.Event) -> None:
         while not stop.is_set():
             try:
-                gone = remove_old(self._folder, self._keep, in_use=self._in_use())
+                gone = self._sweep()
                 if gone:
-                    _log.info("firsthand: %d transcripts in %s were older than %s", len(gone), self._folder, self._keep)
+                    _log.info("firsthand: %d old transcripts in %s were removed", len(gone), self._place)
             except FileNotFoundError:
                 # Nothing was written yet.
                 pass
             except OSError as error:
                 why = error.strerror or type(error).__name__
-                _log.warning("firsthand: old transcripts in %s cannot be removed: %s", self._folder, why)
+                _log.warning("firsthand: old transcripts in %s cannot be removed: %s", self._place, why)
             stop.wait(_EVERY)
