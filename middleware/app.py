@@ -6,12 +6,14 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
 import recall_store
 
 from . import context, telemetry
+from .arguments import check_agent, check_id, check_user, hooks_of, no_settings, providers_of, settings_of
 from .hooks import FIRED, FunctionHook, Hook, HookSet, load_hooks
 from .provenance import Origin, Submission
 from .records import VERSION
@@ -41,7 +43,7 @@ class Middleware:
 
     `hooks` are functions for UserPromptSubmit (or `Hook` values); providers default to the application's
     global ones. Opens the store, so that a store that cannot be used is an error here and not in a turn.
-    Raises `SettingsError` and `recall_store.StoreError`.
+    `from_settings` takes settings by name. Raises `SettingsError`, `recall_store.StoreError` and TypeError.
     """
 
     def __init__(
@@ -52,12 +54,11 @@ class Middleware:
         tracer_provider: TracerProvider | None = None,
         meter_provider: MeterProvider | None = None,
         logger_provider: LoggerProvider | None = None,
+        **unknown: Never,
     ) -> None:
-        given_hooks: Any = hooks
-        if callable(given_hooks) or isinstance(given_hooks, str) or any(isinstance(hook, str) for hook in given_hooks):
-            raise TypeError("hooks takes a list of functions or Hook values; a file is the setting hooks_file")
-        self.settings = settings if settings is not None else Settings()
-        given = self.settings
+        no_settings("Middleware()", unknown)
+        functions = hooks_of(hooks)
+        given = self.settings = settings_of(settings)
         signals = Signals(
             Options(
                 capture=given.capture_content,
@@ -65,9 +66,9 @@ class Middleware:
                 max_attribute_chars=given.max_attribute_chars,
                 redact=given.redact,
             ),
-            tracer_provider=tracer_provider,
-            meter_provider=meter_provider,
-            logger_provider=logger_provider,
+            **providers_of(
+                tracer_provider=tracer_provider, meter_provider=meter_provider, logger_provider=logger_provider
+            ),
         )
         configured = load_hooks(Path(given.hooks_file)) if given.hooks_file is not None else HookSet()
         for warning in configured.warnings:
@@ -87,7 +88,7 @@ class Middleware:
         self._wiring = Wiring(
             settings=given,
             signals=signals,
-            hooks=configured.adding(*(FunctionHook(hook) if callable(hook) else hook for hook in hooks)),
+            hooks=configured.adding(*functions),
             sessions=Sessions(self._make_session),
             placement=Placement(placement=given.placement, tool_placement=given.tool_placement),
             transcribes=given.transcripts is not None,
@@ -118,29 +119,44 @@ class Middleware:
         """The store that is asked before a turn, or None."""
         return self._wiring.store
 
-    def wrap(self, client: ClientT, *, session: Session | str | None = None) -> ClientT:
+    def wrap(self, client: ClientT, *, session: Session | str | None = None, **unknown: Never) -> ClientT:
         """A client of the same type, with the same methods, that goes through this middleware.
 
         The caller's client is not changed and shares its connections with the new one. With `session` every
         call of it belongs to that session (or the one of that id), whatever thread it is made in. A client that
         is wrapped already is bound anew, not wrapped twice. Raises `UnsupportedClient`.
         """
-        if isinstance(session, str):
-            session = self.open(session)
+        no_settings("app.wrap()", unknown)
         adapter = adapter_for(client)
-        wrapped: ClientT = adapter.sibling(client, Seam(self._wiring, adapter, session))
+        wrapped: ClientT = adapter.sibling(client, Seam(self._wiring, adapter, self._bound(session)))
         return wrapped
 
+    @overload
+    def wrap_call(
+        self, fn: CallT, messages: str = "messages", *, provider: str = "unknown", session: Session | str | None = None
+    ) -> CallT: ...
+
+    @overload
     def wrap_call(
         self,
-        fn: CallT,
+        fn: None = None,
         messages: str = "messages",
         *,
         provider: str = "unknown",
-        session: Session | None = None,
-    ) -> CallT:
-        """A function of the same signature as `fn` that goes through this middleware; a decorator as well.
+        session: Session | str | None = None,
+    ) -> Callable[[CallT], CallT]: ...
 
+    def wrap_call(
+        self,
+        fn: Any = None,
+        messages: str = "messages",
+        *,
+        provider: str = "unknown",
+        session: Session | str | None = None,
+    ) -> Any:
+        """A function of the same signature as `fn` that goes through this middleware.
+
+        A decorator as well, bare or with what is not `fn`: `@app.wrap_call(provider="acme")`.
         `fn` takes OpenAI-shaped messages in its parameter `messages`, by keyword or position, and the model in
         `model`, if it has one; it may be a method, `async`, a generator, or return a stream
         (`app.wrap_call(litellm.completion)`). Replies are read in OpenAI's and ollama's shapes; a call that answers
@@ -150,10 +166,16 @@ class Middleware:
         """
         from .sdks.function import CalledFunction, wrapped
 
+        if not isinstance(provider, str) or not provider:
+            raise TypeError(f"a provider is a non-empty string, not {provider!r}")
+        if fn is None:
+            return partial(self.wrap_call, messages=messages, provider=provider, session=session)
+        if not callable(fn):
+            raise TypeError(f"wrap_call() takes a function, not {fn!r}; a client is for app.wrap()")
         adapter = CalledFunction(provider)
-        seam = Seam(self._wiring, adapter, session)
-        made: CallT = wrapped(fn, seam, is_async=adapter.is_async(fn), messages=messages)
-        return made
+        return wrapped(
+            fn, Seam(self._wiring, adapter, self._bound(session)), is_async=adapter.is_async(fn), messages=messages
+        )
 
     def open(
         self,
@@ -173,8 +195,9 @@ class Middleware:
         With `parent` it is the session of a subagent of `agent_type`, of the parent's user, and SubagentStart
         hooks run before its first turn. Raises ValueError for a session of another user.
         """
-        if id is not None and (not isinstance(id, str) or not id):
-            raise TypeError(f"a session id is a non-empty string, not {id!r}")
+        check_id(id)
+        check_user(user)
+        check_agent(parent, agent_type)
         if user is None:
             user = parent.user if parent is not None else self.settings.user
         session = self._wiring.sessions.named(id, user) if id is not None else self._make_session(None, user)
@@ -248,6 +271,14 @@ class Middleware:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+    def _bound(self, session: object) -> Session | None:
+        """The session that `session=` names, opened if it is an id."""
+        if session is None or isinstance(session, Session):
+            return session
+        if isinstance(session, str):
+            return self.open(session)
+        raise TypeError(f"session is {session!r}; give a session id, a non-empty string, or what app.open() gave")
 
     def _make_session(self, id: str | None, user: str | None) -> Session:
         folder = self._folder

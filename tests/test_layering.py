@@ -11,7 +11,7 @@ TIERS = (
     ("cli", "__init__"),
     ("chat", "testing"),
     ("app",),
-    ("seam",),
+    ("seam", "arguments"),
     ("sessions", "session", "recorded", "drive", "responses", "streams", "settle", "told", "remember"),
     ("hooks", "sdks", "transcript", "telemetry", "ledger", "settings"),
     ("context", "crew", "matches"),

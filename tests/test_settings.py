@@ -210,8 +210,8 @@ def test_settings_that_are_made_in_code_are_read_as_those_of_a_file() -> None:
             "capture_content",
             "SPANS",
             (
-                "setting capture_content from argument is 'SPANS'; it must be true, false or one of NO_CONTENT, SPAN_ONLY, "
-                "EVENT_ONLY, SPAN_AND_EVENT"
+                "setting capture_content from argument is 'SPANS'; it must be true, false or one of NO_CONTENT, "
+                "SPAN_ONLY, EVENT_ONLY, SPAN_AND_EVENT"
             ),
         ),
         ("capture_contents", 1, "unknown setting 'capture_contents' in argument; did you mean capture_content?"),
