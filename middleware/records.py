@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from .injection import Block
 from .parts import Message, Part, Usage, clean
+from .plain import clean_tree, cut
 from .provenance import Origin
 
 __all__ = [
@@ -234,24 +235,6 @@ def part_text(part: Any) -> str | None:
     return words
 
 
-def clean_tree(value: Any) -> Any:
-    """Copy a JSON value with every string cleaned (D5), at any depth without recursion."""
-    root: list[Any] = [value]
-    pending: list[Any] = [root]
-    while pending:
-        container = pending.pop()
-        for key, item in container.items() if type(container) is dict else enumerate(container):
-            if isinstance(item, str):
-                container[key] = clean(item)
-            elif isinstance(item, Mapping):
-                container[key] = {clean(name) if isinstance(name, str) else name: held for name, held in item.items()}
-                pending.append(container[key])
-            elif isinstance(item, (list, tuple)):
-                container[key] = list(item)
-                pending.append(container[key])
-    return root[0]
-
-
 def _head(stamp: Stamp, kind: str, provenance: str, subtype: str | None) -> Record:
     record: Record = {
         "uuid": stamp.uuid,
@@ -343,20 +326,20 @@ def _linked(url: str) -> dict[str, Any]:
 
 
 def _inline(mime_type: object, data: object) -> dict[str, Any]:
-    if isinstance(data, (bytes, bytearray)):
-        data = base64.b64encode(data).decode()
-    return {"inlineData": {"mimeType": mime_type or "application/octet-stream", "data": data}}
+    kind = mime_type if isinstance(mime_type, str) and mime_type else "application/octet-stream"
+    return {"inlineData": {"mimeType": kind, "data": "" if data is None else str(_leaf(data))}}
 
 
 def _plain(raw: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(key): _plain_value(item) for key, item in raw.items()}
+    return cut(raw, _leaf)
 
 
-def _plain_value(value: object) -> object:
-    if isinstance(value, Mapping):
-        return _plain(value)
-    if isinstance(value, (list, tuple)):
-        return [_plain_value(item) for item in value]
-    if isinstance(value, (bytes, bytearray)):
+def _leaf(value: object) -> object:
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, (bytes, bytearray, memoryview)):
         return base64.b64encode(value).decode()
-    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001  (what an object of the caller's says of itself may raise anything)
+        return f"<{type(value).__name__}>"

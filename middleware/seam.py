@@ -327,7 +327,7 @@ class Seam:
         arguments["body"] = body = materialised(body, *endpoint.fields)
         try:
             return _Call(self, client, endpoint, body)
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
+        except Exception as error:  # noqa: BLE001  (the objects that are read are the caller's)
             # What cannot be read is the SDK's or the server's to refuse, in its own words.
             _log.warning(
                 "firsthand: a request to %s cannot be read (%s); it is sent as it is", path, type(error).__name__

@@ -19,12 +19,13 @@ TIERS = (
     ("records",),
     ("injection",),
     ("provenance",),
+    ("plain",),
     ("parts",),
     ("errors",),
     ("forked",),
 )
 TIER_OF = {name: tier for tier, names in enumerate(TIERS) for name in names}
-PURE = ("errors", "parts", "records", "provenance", "injection", "turn", "resume")
+PURE = ("errors", "parts", "plain", "records", "provenance", "injection", "turn", "resume")
 MODULES = sorted((ROOT / "middleware").rglob("*.py"))
 
 

@@ -17,7 +17,7 @@ from ..parts import Message, Part, Reply, Request, Usage
 from ..turn import SYSTEM
 from .base import Adapter, Endpoint, Placement, Seam
 from .logs import elide_texts_of
-from .reading import current_of, get, is_content, mapping_of, message_of, numbers_in, role_of, unechoed
+from .reading import current_of, get, is_content, json_text, mapping_of, message_of, numbers_in, role_of, unechoed
 from .siblings import destination, posting_sibling
 
 __all__ = ["ADAPTER"]
@@ -151,8 +151,10 @@ class _Anthropic:
     quieted: tuple[str, ...] = (
         "messages.create",
         "messages.parse",
+        "messages.stream",
         "beta.messages.create",
         "beta.messages.parse",
+        "beta.messages.stream",
     )
     _endpoints: Final[Mapping[str, Endpoint]] = {"/v1/messages": _Messages()}
 
@@ -222,14 +224,7 @@ def _part(raw: object, names: dict[str, str]) -> Part:
 
 
 def _json(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    import msgspec
-
-    try:
-        return msgspec.json.encode(value if value is not None else {}).decode()
-    except (TypeError, ValueError, msgspec.MsgspecError):
-        return "{}"
+    return value if isinstance(value, str) else json_text(value)
 
 
 def _usage(usage: object, delta: object) -> Usage:

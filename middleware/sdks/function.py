@@ -6,21 +6,28 @@ anything else no reply is read.
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import functools
 import inspect
-import json
-from collections.abc import Callable
-from typing import Any, Final
+import logging
+from collections.abc import Callable, Mapping, MutableSequence
+from typing import Any, Final, cast
 
-from ..parts import Reply
-from .base import Collector, Endpoint, Seam
-from .lazy import LazyAsyncStream, LazyStream, primed, primed_async
+import msgspec
+
+from ..injection import Block
+from ..parts import Message, Reply, Request
+from .base import Collector, Endpoint, Placement, Seam
+from .lazy import GeneratorFunction, LazyAsyncStream, LazyStream, primed, primed_async
 from .openai.chat import Chat
-from .reading import get
+from .reading import get, json_text
 
 __all__ = ["CalledFunction", "wrapped"]
 
+_log = logging.getLogger("firsthand")
 _PATH: Final = "call"
+_GIVEN: Final = "firsthand_given"
 _OWN: Final = "firsthand_own_call"
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _TURN_ONLY: Final = ("tools", "tool_choice", "functions", "response_format", "format", "stream", "stream_options", "n")
@@ -96,10 +103,9 @@ def wrapped(fn: Callable[..., Any], seam: Seam, *, is_async: bool, messages: str
     def stream_async(*args: Any, **kwargs: Any) -> LazyAsyncStream:
         return LazyAsyncStream(lambda: value_async(*args, **kwargs), seam.carried())
 
-    chosen: Callable[..., Any] = value_async if is_async else value
     if makes_generator or makes_async:
-        chosen = stream_async if makes_async else stream
-    return functools.update_wrapper(chosen, fn)
+        return GeneratorFunction(stream_async if makes_async else stream, fn)
+    return functools.update_wrapper(value_async if is_async else value, fn)
 
 
 class _Signature:
@@ -149,29 +155,102 @@ class _Signature:
 
 
 class _Messages(Chat):
-    """The chat endpoint, which reads ollama's replies too."""
+    """The chat endpoint, which reads ollama's replies too, and gives messages of any class back as of that class."""
+
+    def write(
+        self, body: Mapping[str, Any], request: Request, blocks: Mapping[int, Block], how: Placement
+    ) -> dict[str, Any]:
+        seen = tuple(_as_mapping(message) for message in request.messages)
+        made = super().write(body, msgspec.structs.replace(request, messages=seen), blocks, how)
+        messages = [_as_given(message) for message in made["messages"]]
+        return {**made, "messages": _like(body.get("messages"), messages)}
 
     def reply(self, value: object) -> Reply:
-        return super().reply(_as_openai(value, "message", 0))
+        try:
+            return super().reply(_as_openai(value, "message", 0))
+        except Exception as error:  # noqa: BLE001  (an answer is the function's, and may be anything)
+            _unread(error)
+            return Reply()
 
     def collector(self) -> Any:
         return _Chunks(super().collector())
 
 
+def _unread(error: Exception) -> None:
+    _log.warning("firsthand: an answer cannot be read (%s); it is handed on as it is", type(error).__name__)
+
+
+def _as_mapping(message: Message) -> Message:
+    """A message whose `raw` is no mapping, with one in its place that remembers it."""
+    raw = message.raw
+    if isinstance(raw, Mapping):
+        return message
+    return msgspec.structs.replace(message, raw={"content": get(raw, "content"), _GIVEN: raw})
+
+
+def _as_given(message: Any) -> Any:
+    if type(message) is not dict or _GIVEN not in message:
+        return message
+    given, content = message[_GIVEN], message["content"]
+    return given if content is get(given, "content") else _with_content(given, content)
+
+
+def _with_content(given: Any, content: object) -> Any:
+    """A copy of a message of any class, with other content; itself where that class makes no such copy."""
+    try:
+        if hasattr(given, "model_copy"):
+            return given.model_copy(update={"content": content})
+        if dataclasses.is_dataclass(given):
+            return dataclasses.replace(cast(Any, given), content=content)
+        twin = copy.copy(given)
+        twin.content = content
+    except Exception as error:  # noqa: BLE001  (what a class of the caller's does when it is copied is its own)
+        _log.warning(
+            "firsthand: a message of type %s cannot be copied (%s); it is sent as it is, without what was to be added",
+            type(given).__name__,
+            type(error).__name__,
+        )
+        return given
+    return twin
+
+
+def _like(given: object, messages: list[Any]) -> Any:
+    """The messages in a container of the kind that was given, where it is one that can be filled."""
+    if type(given) is tuple:
+        return tuple(messages)
+    if type(given) is list or not isinstance(given, MutableSequence):
+        return messages
+    try:
+        twin = copy.copy(given)
+        twin.clear()
+        twin.extend(messages)
+    except Exception:  # noqa: BLE001  (as above)
+        return messages
+    return twin if len(twin) == len(messages) else messages
+
+
 class _Chunks:
     """The chunks of either shape."""
 
-    __slots__ = ("_calls", "_chunks")
+    __slots__ = ("_calls", "_chunks", "_reads")
 
     def __init__(self, chunks: Collector) -> None:
         self._chunks = chunks
         self._calls = 0
+        self._reads = True
 
     def add(self, chunk: object) -> bool:
-        read = _as_openai(chunk, "delta", self._calls)
-        if read is not chunk:
-            self._calls += len(get(get(chunk, "message"), "tool_calls") or ())
-        return self._chunks.add(read)
+        if not self._reads:
+            return False
+        try:
+            read = _as_openai(chunk, "delta", self._calls)
+            if read is not chunk:
+                self._calls += len(get(get(chunk, "message"), "tool_calls") or ())
+            return self._chunks.add(read)
+        except Exception as error:  # noqa: BLE001  (as above)
+            self._reads = False
+            _unread(error)
+            return False
 
     def reply(self) -> Reply:
         return self._chunks.reply()
@@ -203,8 +282,5 @@ def _as_openai(value: object, key: str, calls_before: int) -> object:
 def _called(function: object) -> dict[str, object]:
     arguments = get(function, "arguments")
     if not isinstance(arguments, str):
-        try:
-            arguments = json.dumps(dict(arguments or {}), ensure_ascii=False)
-        except (TypeError, ValueError):
-            arguments = "{}"
+        arguments = json_text(arguments or {})
     return {"name": get(function, "name"), "arguments": arguments}

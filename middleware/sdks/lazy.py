@@ -6,11 +6,13 @@ ambient where the stream was made (session, origin, submission, the trace) ambie
 
 from __future__ import annotations
 
+import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any, TypeAlias
+from types import CodeType, MethodType
+from typing import Any, TypeAlias, cast
 
-__all__ = ["LazyAsyncStream", "LazyStream", "There", "primed", "primed_async"]
+__all__ = ["GeneratorFunction", "LazyAsyncStream", "LazyStream", "There", "primed", "primed_async"]
 
 There: TypeAlias = Callable[[], AbstractContextManager[None]]
 
@@ -39,15 +41,15 @@ class LazyStream:
         return next(self._stream)
 
     def send(self, value: Any) -> Any:
-        """As a generator's."""
+        """As a generator's: what was never started takes None only."""
+        if value is not None and self._start is not None:
+            raise TypeError("can't send non-None value to a just-started generator")
         return next(self) if value is None or self._stream is None else self._stream.send(value)
 
     def throw(self, *error: Any) -> Any:
         """As a generator's: what was never started ends with the error."""
         self._start = None
-        if self._stream is None:
-            raise error[0]
-        return self._stream.throw(*error)
+        return (self._stream if self._stream is not None else cast(Any, _unstarted())).throw(*error)
 
     def close(self) -> None:
         """As a generator's: what was never started makes no request any more."""
@@ -77,21 +79,56 @@ class LazyAsyncStream:
         return await self._stream.__anext__()
 
     async def asend(self, value: Any) -> Any:
-        """As a generator's."""
+        """As a generator's: what was never started takes None only."""
+        if value is not None and self._start is not None:
+            raise TypeError("can't send non-None value to a just-started async generator")
         return await (self.__anext__() if value is None or self._stream is None else self._stream.asend(value))
 
     async def athrow(self, *error: Any) -> Any:
         """As a generator's: what was never started ends with the error."""
         self._start = None
-        if self._stream is None:
-            raise error[0]
-        return await self._stream.athrow(*error)
+        return await (self._stream if self._stream is not None else cast(Any, _unstarted_async())).athrow(*error)
 
     async def aclose(self) -> None:
         """As a generator's: what was never started makes no request any more."""
         self._start = None
         if self._stream is not None:
             await self._stream.aclose()
+
+
+def _unstarted() -> Iterator[None]:
+    yield
+
+
+async def _unstarted_async() -> AsyncIterator[None]:
+    yield
+
+
+class GeneratorFunction:
+    """A function in the place of the generator function `given`, which `inspect` takes for one as it does that.
+
+    Frameworks ask `inspect` whether to iterate what a function returns; it looks at the flags of the code.
+    """
+
+    __code__: CodeType
+    __name__: str
+    __defaults__: tuple[Any, ...] | None = None
+    __kwdefaults__: dict[str, Any] | None = None
+
+    def __init__(self, made: Callable[..., Any], given: Callable[..., Any]) -> None:
+        self._made = made
+        functools.update_wrapper(self, given)
+        inner: Any = given
+        while not hasattr(inner, "__code__"):
+            inner = inner.func if isinstance(inner, functools.partial) else inner.__func__
+        self.__code__ = inner.__code__
+        self.__name__ = getattr(given, "__name__", inner.__name__)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._made(*args, **kwargs)
+
+    def __get__(self, owner: object, kind: type | None = None) -> Any:
+        return self if owner is None else MethodType(self, owner)
 
 
 _NOTHING: Any = object()

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from types import NoneType
-from typing import Any, cast
+from typing import Any, Final, cast
+
+import msgspec
 
 from ..injection import kept_parts, tag_of
-from ..parts import Message, Part
+from ..parts import Message, Part, clean
+from ..plain import clean_tree, cut, exact
 
 __all__ = [
     "current_of",
     "get",
     "is_content",
+    "is_one_shot",
+    "json_text",
     "listed",
     "mapping_of",
     "materialised",
@@ -23,6 +29,9 @@ __all__ = [
     "taker",
     "unechoed",
 ]
+
+_ROLES: Final = {role: role for role in ("user", "assistant", "system", "tool", "developer", "function")}
+_encode: Final = msgspec.json.Encoder(enc_hook=exact).encode
 
 
 def taker(value: object) -> Callable[..., Any]:
@@ -53,6 +62,8 @@ def get(value: object, name: str) -> Any:
         return getattr(value, name)
     except AttributeError:
         return value.get(name) if isinstance(value, Mapping) else None
+    except Exception:  # noqa: BLE001  (what a field of the caller's object runs is the caller's, and may raise anything)
+        return None
 
 
 def numbers_in(body: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, object]:
@@ -84,20 +95,42 @@ def role_of(raw: object) -> str:
     role = get(raw, "role")
     if not isinstance(role, str):
         raise TypeError("a message without a role")
-    return role
+    return _ROLES.get(role) or clean(str.__str__(role))
+
+
+def json_text(value: object) -> str:
+    """What a tool is called with, or what it answered, as JSON; "{}" for what cannot be written."""
+    given = value if value is not None else {}
+    try:
+        return _encode(given).decode()
+    except (UnicodeEncodeError, RecursionError):
+        # Lone surrogates, or nested too deeply: the rest of it counts.
+        given = clean_tree(cut({"": given})[""])
+    except (TypeError, ValueError):
+        return "{}"
+    try:
+        return _encode(given).decode()
+    except (TypeError, ValueError, RecursionError):
+        return "{}"
+
+
+def is_one_shot(value: object) -> bool:
+    """True for what can be iterated once only: who reads it before it is sent has taken it."""
+    try:
+        return iter(value) is value  # type: ignore[call-overload]
+    except Exception:  # noqa: BLE001  (as in `get`)
+        return False
 
 
 def listed(value: object) -> Any:
-    """A one-shot iterable as a list, made once; strings, lists and everything else as they are."""
-    if isinstance(value, (str, list, tuple, Mapping)) or not isinstance(value, Iterable):
-        return value
-    return list(value)
+    """A one-shot iterable as a list, made once; everything else as it is."""
+    return list(cast(Iterable[Any], value)) if is_one_shot(value) else value
 
 
 def materialised(body: Mapping[str, Any], *fields: str) -> Mapping[str, Any]:
     """The body with one-shot iterables in `fields` and in their items' `content` made lists, once.
 
-    The same body when there are none; nothing of the caller's is changed.
+    The same body when there are none; nothing of the caller's is changed. Raises what such an iterable raises.
     """
     changed: dict[str, Any] = {}
     for name in fields:
@@ -106,16 +139,28 @@ def materialised(body: Mapping[str, Any], *fields: str) -> Mapping[str, Any]:
             continue
         items = listed(given)
         if isinstance(items, (list, tuple)):
-            contents = [get(item, "content") for item in items]
-            made = [listed(content) for content in contents]
-            if any(new is not old for new, old in zip(made, contents, strict=True)):
-                items = [
-                    item if new is old else {**dict(item), "content": new}
-                    for item, new, old in zip(items, made, contents, strict=True)
-                ]
+            made = [_readable(item) for item in items]
+            if any(new is not old for new, old in zip(made, items, strict=True)):
+                items = made
         if items is not given:
             changed[name] = items
     return {**body, **changed} if changed else body
+
+
+def _readable(item: Any) -> Any:
+    """An item whose content can be read more than once: itself, or, of a mapping, a copy of its own kind."""
+    content = item.get("content") if isinstance(item, Mapping) else None
+    if content is None or not is_one_shot(content):
+        return item
+    made = list(content)
+    if type(item) is dict:
+        return {**item, "content": made}
+    try:
+        twin = copy.copy(item)
+        twin["content"] = made
+    except Exception:  # noqa: BLE001  (as in `get`)
+        return {**item, "content": made}
+    return twin
 
 
 def _is_plain(items: list[Any]) -> bool:

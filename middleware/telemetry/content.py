@@ -14,6 +14,7 @@ import msgspec
 
 from ..injection import Block, Memory
 from ..parts import Message, Part, Reply, Request, clean
+from ..plain import exact
 from . import names
 from .labels import short
 from .media import media_part
@@ -26,7 +27,7 @@ _Json: TypeAlias = dict[str, object]
 
 _PART_COST = 64
 _OVERLAP = 256
-_encode = msgspec.json.Encoder().encode
+_encode = msgspec.json.Encoder(enc_hook=exact).encode
 
 
 class _Budget:

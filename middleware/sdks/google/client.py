@@ -15,6 +15,7 @@ from typing import Any
 from ..base import Seam
 from ..lazy import LazyAsyncStream, LazyStream, primed, primed_async
 from .content import GenerateContent
+from .contents import kept
 
 __all__ = ["sibling"]
 
@@ -66,18 +67,21 @@ def _client_class(given: Any) -> type:
 @functools.cache
 def _models_class(given: Any, is_sync: bool) -> type:
     def value(self: Any, *args: Any, **given_arguments: Any) -> Any:
+        given_arguments = _readable(given_arguments)
         call = _Call.of(self, args, given_arguments)
         if call is None:
             return getattr(self._firsthand_plain, _VALUE)(*args, **given_arguments)
         return call.sent(lambda models, config: models.generate_content(**{**given_arguments, **config}))
 
     async def value_async(self: Any, *args: Any, **given_arguments: Any) -> Any:
+        given_arguments = _readable(given_arguments)
         call = _Call.of(self, args, given_arguments)
         if call is None:
             return await getattr(self._firsthand_plain, _VALUE)(*args, **given_arguments)
         return await call.sent_async(lambda models, config: models.generate_content(**{**given_arguments, **config}))
 
     def stream(self: Any, *args: Any, **given_arguments: Any) -> Any:
+        given_arguments = _readable(given_arguments)
         call = _Call.of(self, args, given_arguments, stream=True)
         if call is None:
             return getattr(self._firsthand_plain, _STREAM)(*args, **given_arguments)
@@ -88,6 +92,7 @@ def _models_class(given: Any, is_sync: bool) -> type:
         return LazyStream(lambda: call.sent(ask), self._firsthand_seam.carried())
 
     async def stream_async(self: Any, *args: Any, **given_arguments: Any) -> Any:
+        given_arguments = _readable(given_arguments)
         # Made and dropped: what the SDK refuses before it makes a request, it refuses here.
         plain = await getattr(self._firsthand_plain, _STREAM)(*args, **given_arguments)
         call = _Call.of(self, args, given_arguments, stream=True)
@@ -159,6 +164,12 @@ def _over(chat: Any, models: Any) -> Any:
 def _subclass(given: type, members: dict[str, Any]) -> type:
     head = {"__module__": given.__module__, "__qualname__": given.__qualname__, "__doc__": given.__doc__}
     return type(given.__name__, (given,), {**head, **members})
+
+
+def _readable(given: dict[str, Any]) -> dict[str, Any]:
+    contents = given.get("contents")
+    made = kept(contents)
+    return given if made is contents else {**given, "contents": made}
 
 
 class _Call:

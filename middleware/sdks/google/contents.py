@@ -11,9 +11,9 @@ from typing import Any, Final, Literal, TypeAlias
 
 from ...injection import Block
 from ...parts import Message, Part
-from ..reading import get, message_of, unechoed
+from ..reading import get, is_one_shot, json_text, message_of, unechoed
 
-__all__ = ["field", "instructed", "instruction_text", "messages_of", "part_of", "written"]
+__all__ = ["field", "instructed", "instruction_text", "kept", "messages_of", "part_of", "written"]
 
 _Kind: TypeAlias = Literal["part", "parts", "content"]
 _ROLES: Final = {"model": "assistant"}
@@ -27,6 +27,24 @@ def field(value: object, name: str) -> Any:
         head, *rest = name.split("_")
         return value.get(head + "".join(map(str.title, rest)))
     return found
+
+
+def kept(contents: Any) -> Any:
+    """The contents with one-shot iterables, and such parts of a mapping, made tuples, which the SDK takes alike."""
+    items = tuple(contents) if is_one_shot(contents) else contents
+    if not isinstance(items, (list, tuple)):
+        return _kept_parts(items)
+    made = [_kept_parts(item) for item in items]
+    if all(new is old for new, old in zip(made, items, strict=True)):
+        return items
+    return type(items)(made) if type(items) in (list, tuple) else made
+
+
+def _kept_parts(item: Any) -> Any:
+    parts = item.get("parts") if isinstance(item, Mapping) else None
+    if parts is not None and is_one_shot(parts):
+        return {**item, "parts": tuple(parts)}
+    return tuple(item) if is_one_shot(item) else item
 
 
 def messages_of(contents: object) -> tuple[Message, ...]:
@@ -59,7 +77,7 @@ def _groups(contents: object) -> Iterator[tuple[str, list[Part], Sequence[object
     """Role, parts and items of each content, loose parts grouped as the SDK groups them."""
     loose: list[object] = []
     read: list[Part] = []
-    for item in contents if isinstance(contents, list) else () if contents is None else (contents,):
+    for item in contents if isinstance(contents, (list, tuple)) else () if contents is None else (contents,):
         kind = _kind(item)
         part = part_of(item) if kind == "part" else None
         if loose and (part is None or (part.kind == "tool_call") != (read[0].kind == "tool_call")):
@@ -83,7 +101,7 @@ def _role_of_loose(parts: list[Part]) -> str:
 def _kind(item: object) -> _Kind:
     if isinstance(item, str):
         return "part"
-    if isinstance(item, list):
+    if isinstance(item, (list, tuple)):
         return "parts"
     if isinstance(item, Mapping):
         return "content" if not item or "parts" in item or "role" in item else "part"
@@ -99,7 +117,7 @@ def part_of(raw: object) -> Part:
         return Part(kind="reasoning" if field(raw, "thought") is True else "text", text=text, raw=raw)
     call = field(raw, "function_call")
     if call is not None:
-        arguments = _json(field(call, "args"))
+        arguments = json_text(field(call, "args"))
         return Part(kind="tool_call", id=_text(call, "id"), name=_text(call, "name"), text=arguments, raw=raw)
     answer = field(raw, "function_response")
     if answer is not None:
@@ -127,16 +145,7 @@ def _said(response: object) -> str:
         said = next((response[name] for name in _SAID if name in response), None)
         if isinstance(said, str):
             return said
-    return _json(response)
-
-
-def _json(value: object) -> str:
-    import msgspec
-
-    try:
-        return msgspec.json.encode(value if value is not None else {}).decode()
-    except (TypeError, ValueError, msgspec.MsgspecError):
-        return "{}"
+    return json_text(response)
 
 
 def written(messages: Sequence[Message], blocks: Mapping[int, Block], *, inline: bool) -> list[object]:
@@ -183,7 +192,7 @@ def instructed(config: Any, block: Block, *, inline: bool) -> Any:
         made = "\n\n".join(block.texts)
     elif isinstance(given, str) and inline:
         made = "\n\n".join([given, *block.texts])
-    elif isinstance(given, list):
+    elif isinstance(given, (list, tuple)):
         made = [*given, *block.texts]
     else:
         made = _longer(given, list(field(given, "parts") or ()), block) if _kind(given) == "content" else None
