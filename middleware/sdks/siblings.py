@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from .base import Adapter, Seam
 
@@ -13,6 +13,9 @@ __all__ = [
     "observed",
     "posting_sibling",
 ]
+
+_MANAGERS: Final = ("stream",)
+"""Methods that return a manager at once, of the async client too; its request is made when it is entered."""
 
 
 def posting_sibling(adapter: Adapter, client: Any, seam: Seam) -> Any:
@@ -103,7 +106,7 @@ def _resource(client_class: type, name: str, paths: list[list[str]], is_async: b
             for *inner, method in paths:
                 owner = functools.reduce(lambda found, step: getattr(found, step, None), inner, made)
                 if owner is not None and hasattr(type(owner), method):
-                    setattr(owner, method, _quieted(self, owner, method, is_async))
+                    setattr(owner, method, _quieted(self, owner, method, is_async and method not in _MANAGERS))
         return made
 
     return property(resource)

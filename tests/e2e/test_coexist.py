@@ -9,7 +9,18 @@ import pytest
 
 from tests.e2e.environments import environment, run
 
-KINDS = ("create", "stream", "parse", "raw", "copy", "async")
+KINDS = ("create", "stream", "helper", "parse", "raw", "copy", "async")
+ANTHROPIC_KINDS = (
+    "create",
+    "stream",
+    "helper",
+    "beta helper",
+    "raw",
+    "copy",
+    "async",
+    "async helper",
+    "async beta helper",
+)
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +30,10 @@ def python() -> Path:
         "opentelemetry-instrumentation-genai-openai==1.3b0",
         "openinference-instrumentation-openai==0.1.66",
         "opentelemetry-instrumentation-openai==0.62.4",
+        "openinference-instrumentation-anthropic==3.1.0",
+        "opentelemetry-instrumentation-anthropic==0.62.4",
         "logfire==6.0.0b8",
+        extras=("openai", "anthropic"),
     )
 
 
@@ -37,6 +51,17 @@ def python() -> Path:
 def test_a_call_has_one_span_and_an_unwrapped_client_keeps_the_others(python: Path, other: str, own: list[str]) -> None:
     found = json.loads(run(python, "tests.e2e.beside", other).splitlines()[-1])
     assert found == {**{kind: ["chat m"] for kind in KINDS}, "unwrapped": own}
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize(
+    ("other", "own"), [("openinference-anthropic", ["messages.create"]), ("traceloop-anthropic", ["anthropic.chat"])]
+)
+def test_a_call_of_anthropics_client_and_its_stream_managers_has_one_span(
+    python: Path, other: str, own: list[str]
+) -> None:
+    found = json.loads(run(python, "tests.e2e.beside", other).splitlines()[-1])
+    assert found == {**{kind: ["chat m"] for kind in ANTHROPIC_KINDS}, "unwrapped": own}
 
 
 @pytest.mark.timeout(400)

@@ -25,12 +25,16 @@ class _OpenAI:
     quieted: tuple[str, ...] = (
         "chat.completions.create",
         "chat.completions.parse",
+        "chat.completions.stream",
         "responses.create",
         "responses.parse",
+        "responses.stream",
         "embeddings.create",
         "beta.chat.completions.create",
         "beta.chat.completions.parse",
+        "beta.chat.completions.stream",
         "beta.responses.create",
+        "beta.responses.stream",
     )
     _endpoints: Final[Mapping[str, Endpoint]] = {
         "/chat/completions": Chat(),
