@@ -5,20 +5,53 @@ Nothing here is loaded until `configure()` is called: the gRPC exporter alone co
 
 from __future__ import annotations
 
+import atexit
+import logging
 import os
+import queue
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from opentelemetry import _logs, metrics, trace
+
+from ..forked import renew_in_child
 
 if TYPE_CHECKING:
     from .providers import Providers
 
 __all__ = ["configure", "flush", "shutdown"]
 
+_EXIT_SECONDS: Final = 5.0
+"""How long the end of a program waits for the last export; OpenTelemetry's own waits 10 s a signal, and retries."""
+
+_log = logging.getLogger("firsthand")
 _lock = threading.Lock()
 _ours: Providers | None = None
+_standby: _Standby | None = None
+_ended: bool | None = None
+
+
+class _Standby:
+    """A thread that is there at the end of the program, when Python from 3.12 on starts none."""
+
+    def __init__(self) -> None:
+        self.renew()
+        renew_in_child(self)
+
+    def renew(self) -> None:
+        """Stand by; in a child with a thread of its own."""
+        self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        threading.Thread(target=self._work, args=(self._asked,), name="firsthand-telemetry-end", daemon=True).start()
+
+    def do(self, run: Callable[[], None]) -> None:
+        """Have it done."""
+        self._asked.put(run)
+
+    @staticmethod
+    def _work(asked: queue.SimpleQueue[Callable[[], None]]) -> None:
+        while True:
+            asked.get()()
 
 
 def configure(*, service_name: str | None = None, protocol: str | None = None) -> None:
@@ -27,9 +60,10 @@ def configure(*, service_name: str | None = None, protocol: str | None = None) -
     `protocol` is `http/protobuf` or `grpc`; without it OTEL_EXPORTER_OTLP_<SIGNAL>_PROTOCOL, then
     OTEL_EXPORTER_OTLP_PROTOCOL, then `http/protobuf`. OTEL_<SIGNAL>_EXPORTER=none leaves that signal out,
     OTEL_SDK_DISABLED=true all of them. `service_name` wins over OTEL_SERVICE_NAME. A second call does nothing.
-    Raises `SettingsError` for another protocol or exporter.
+    What waits when the program ends is exported then, for 5 seconds at most. Raises `SettingsError` for another
+    protocol or exporter, and for an HTTP endpoint that is no URL.
     """
-    global _ours
+    global _ours, _standby
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return
     with _lock:
@@ -51,33 +85,66 @@ def configure(*, service_name: str | None = None, protocol: str | None = None) -
             trace.set_tracer_provider(_ours.traces)
         if _ours.logs is not None:
             _logs.set_logger_provider(_ours.logs)
+        _standby = _Standby()
+        atexit.register(_at_exit)
 
 
 def flush(timeout: float = 10.0) -> bool:
-    """Export what is waiting, the application's providers included; True when all was done in `timeout` seconds.
+    """Export what is waiting, the application's providers included; True when it was done in `timeout` seconds.
 
-    An exporter that hangs is left behind in its thread.
+    False as well when something was lost since the last flush on its way to a server of `configure`; the
+    application's providers do not tell what becomes of theirs. An exporter that hangs is left behind in its thread.
     """
+    # Metrics last: they tell what the others lost.
     flushes = [
         force_flush
-        for provider in (trace.get_tracer_provider(), metrics.get_meter_provider(), _logs.get_logger_provider())
+        for provider in (trace.get_tracer_provider(), _logs.get_logger_provider(), metrics.get_meter_provider())
         if callable(force_flush := getattr(provider, "force_flush", None))
     ]
     done: list[bool] = []
 
     def run() -> None:
-        done.extend(force_flush() is not False for force_flush in flushes)
+        for force_flush in flushes:
+            done.append(_flushed(force_flush))
 
-    return _within(timeout, run) and all(done) and len(done) == len(flushes)
+    if not _within(timeout, run):
+        return False
+    lost = _ours.losses.taken() if _ours is not None else 0
+    return all(done) and not lost
 
 
 def shutdown(timeout: float = 10.0) -> bool:
-    """Flush and stop the providers that `configure` made, within `timeout` seconds; the application's stay."""
+    """Flush and stop the providers that `configure` made, within `timeout` seconds; the application's stay.
+
+    False when that took longer, or something was lost since the last flush. Later calls do nothing, and answer
+    what the first did.
+    """
+    global _ended
     with _lock:
-        ours = _ours
-    if ours is None:
-        return True
-    return _within(timeout, ours.shutdown)
+        ours, ended = _ours, _ended
+        if ours is not None and ended is None:
+            _ended = False
+    if ours is None or ended is not None:
+        return ended is not False
+    _ended = _within(timeout, ours.shutdown) and not ours.losses.taken()
+    return _ended
+
+
+def _at_exit() -> None:
+    if _ended is None and _ours is not None and not shutdown(_EXIT_SECONDS):
+        _log.warning(
+            "telemetry: not all was delivered to %s before the program ended; start a collector there, set "
+            "OTEL_EXPORTER_OTLP_ENDPOINT, or leave telemetry.configure() out",
+            " or ".join(_ours.endpoints),
+        )
+
+
+def _flushed(force_flush: Callable[[], object]) -> bool:
+    try:
+        return force_flush() is not False
+    except Exception as error:  # noqa: BLE001 - a provider of the application's may raise anything; others go on
+        _log.warning("telemetry: a provider could not be flushed: %s; the log of its exporter says more", error)
+        return False
 
 
 def _unset(provider: object) -> bool:
@@ -86,7 +153,20 @@ def _unset(provider: object) -> bool:
 
 
 def _within(timeout: float, run: Callable[[], None]) -> bool:
-    thread = threading.Thread(target=run, name="firsthand-telemetry-flush", daemon=True)
-    thread.start()
-    thread.join(timeout)
-    return not thread.is_alive()
+    """Whether it was done in `timeout` seconds, by a thread that may go on afterwards."""
+    done = threading.Event()
+
+    def work() -> None:
+        try:
+            run()
+        finally:
+            done.set()
+
+    try:
+        threading.Thread(target=work, name="firsthand-telemetry-flush", daemon=True).start()
+    except RuntimeError:
+        if _standby is None:
+            work()
+        else:
+            _standby.do(work)
+    return done.wait(timeout)
