@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ..parts import is_blank, trim
 from . import pastes as large
-from .cells import KEEPS_PASTES, Act, Sidecar, State, after
+from .cells import KEEPS_PASTES, TABLE, Act, Sidecar, State, after
 from .pastes import Pastes
 
 __all__ = ["Capture", "Composer", "Draft"]
@@ -199,15 +199,15 @@ class Composer:
             self._mark(State.TAINTED, None)
 
     def capture(self, *, vouch: bool = True) -> Capture | None:
-        """Take everything for a submit; None, and nothing changes, when the text is blank (S2).
+        """Take everything for a submit; None, and nothing changes, when the text is blank (S2), pastes expanded.
 
         The cells are spent whatever becomes of it. `vouch` False (Vim NORMAL Enter) leaves the text unattributed.
         """
-        if self.is_empty:
+        expanded = self.expanded
+        if is_blank(expanded):
             return None
         draft, state, sidecar = self._draft, self._state, self._sidecar
         references = " ".join(f"@{chip}" for chip in draft.chips)
-        expanded = large.expand(draft.text, draft.pastes)
         model_text = f"{references}\n\n{trim(expanded)}" if references else expanded
         visible = f"{references}\n\n{draft.text}" if references else draft.text
         self._draft = Draft()
@@ -248,7 +248,8 @@ class Composer:
 
     def _settle(self, draft: Draft, act: Act, sidecar: Sidecar | None) -> None:
         changed = draft.text != self._draft.text
-        marked = self._state is not State.FRESH
+        # A fill taints before it sets its text, so that one that empties the composer leaves nothing to undo either.
+        marked = self._state is not State.FRESH or TABLE.get((self._state, act)) is not State.FRESH
         setting = sidecar if act is Act.RESTORE else self._sidecar
         state = after(self._state, act, text=draft.text, changed=changed, sidecar=setting, vim=self._vim)
         self._draft = draft if draft.text else Draft("", large.NONE, draft.chips)

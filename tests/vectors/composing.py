@@ -183,10 +183,12 @@ class Stage:
 
     def op_cancel(self, step: Mapping[str, Any]) -> None:
         self.cancelled = None
+        self.newest = None if self.chat.busy else self.newest
         output, tool = bool(step.get("output")), bool(step.get("tool_running"))
         self.carry_out(self.chat.cancel(output=output, tool_running=tool, pending=bool(step.get("pending"))))
 
     def op_finish(self, step: Mapping[str, Any]) -> None:
+        self.newest = None
         self.carry_out(self.chat.finish())
 
     def op_steer_drain(self, step: Mapping[str, Any]) -> None:
