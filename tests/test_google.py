@@ -8,6 +8,7 @@ import copy
 import gc
 import itertools
 import json
+from collections import deque
 from typing import Any
 
 import pytest
@@ -110,6 +111,11 @@ def test_other_classes_of_the_package_are_refused():
         ([user("hi", IMAGE)], ["hi", None]),
         ([types.File(uri="https://x.example/f", mime_type="text/plain"), "hi"], [None, "hi"]),
         ("", []),
+        (("hi", IMAGE), ["hi", None]),
+        ({"hi"}, ["hi"]),
+        (deque(["hi", IMAGE]), ["hi", None]),
+        ([("hi", IMAGE)], ["hi", None]),
+        ({"role": "user", "parts": ({"text": "hi"},)}, ["hi"]),
     ],
 )
 @pytest.mark.parametrize("placement", ["part", "inline"])
@@ -117,9 +123,34 @@ def test_contents_of_every_kind_get_the_block_as_their_last_part(model, contents
     before = copy.deepcopy(contents)
     client = wrap(model.client(), hooks=[counting_hook()], placement=placement)
     client.models.generate_content(model="g", contents=contents)
-    inline = [f"hi\n\n{context(1)}"] if placement == "inline" and contents == "hi" else None
+    inline = [f"hi\n\n{context(1)}"] if placement == "inline" and contents in ("hi", {"hi"}) else None
     assert [texts(content) for content in model.contents()[0]] == [inline or [*said, context(1)]]
     assert contents == before
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: iter(["hi", "there"]),
+        lambda: [iter(["hi", "there"])],
+        lambda: {"role": "user", "parts": iter([{"text": "hi"}, {"text": "there"}])},
+        lambda: [{"role": "user", "parts": iter([{"text": "hi"}, {"text": "there"}])}],
+        lambda: iter([{"role": "user", "parts": [{"text": "hi"}, {"text": "there"}]}]),
+    ],
+)
+def test_contents_that_can_be_read_once_are_read_and_sent(model, made, stream):
+    seen = []
+    client = wrap(model.client(), hooks=[lambda payload: seen.append(payload["prompt"]), counting_hook()])
+    if stream:
+        list(client.models.generate_content_stream(model="g", contents=made()))
+        asyncio.run(gathered(client.aio.models.generate_content_stream(model="g", contents=made())))
+    else:
+        client.models.generate_content(model="g", contents=made())
+        asyncio.run(client.aio.models.generate_content(model="g", contents=made()))
+    said = [[texts(content) for content in contents] for contents in model.contents()]
+    assert said == [[["hi", "there", context(1)]], [["hi", "there", context(2)]]]
+    assert seen == ["hithere", "hithere"]
 
 
 def test_pictures_are_kept_as_they_are(model, client):

@@ -6,6 +6,7 @@ parts that follow one another are one content. Nothing is converted: our part is
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
@@ -16,6 +17,8 @@ from ..reading import get, is_one_shot, json_text, message_of, unechoed
 __all__ = ["field", "instructed", "instruction_text", "kept", "messages_of", "part_of", "written"]
 
 _Kind: TypeAlias = Literal["part", "parts", "content"]
+_LISTS: Final = (list, tuple, set, frozenset, deque)
+"""What the SDK takes for a list: what pydantic makes one of."""
 _ROLES: Final = {"model": "assistant"}
 _SAID: Final = ("output", "result")
 
@@ -77,7 +80,7 @@ def _groups(contents: object) -> Iterator[tuple[str, list[Part], Sequence[object
     """Role, parts and items of each content, loose parts grouped as the SDK groups them."""
     loose: list[object] = []
     read: list[Part] = []
-    for item in contents if isinstance(contents, (list, tuple)) else () if contents is None else (contents,):
+    for item in contents if isinstance(contents, _LISTS) else () if contents is None else (contents,):
         kind = _kind(item)
         part = part_of(item) if kind == "part" else None
         if loose and (part is None or (part.kind == "tool_call") != (read[0].kind == "tool_call")):
@@ -101,7 +104,7 @@ def _role_of_loose(parts: list[Part]) -> str:
 def _kind(item: object) -> _Kind:
     if isinstance(item, str):
         return "part"
-    if isinstance(item, (list, tuple)):
+    if isinstance(item, _LISTS):
         return "parts"
     if isinstance(item, Mapping):
         return "content" if not item or "parts" in item or "role" in item else "part"
@@ -192,7 +195,7 @@ def instructed(config: Any, block: Block, *, inline: bool) -> Any:
         made = "\n\n".join(block.texts)
     elif isinstance(given, str) and inline:
         made = "\n\n".join([given, *block.texts])
-    elif isinstance(given, (list, tuple)):
+    elif isinstance(given, _LISTS):
         made = [*given, *block.texts]
     else:
         made = _longer(given, list(field(given, "parts") or ()), block) if _kind(given) == "content" else None
