@@ -154,3 +154,38 @@ def test_a_block_without_transcripts_has_no_records() -> None:
     with capture() as captured:
         assert captured.records == []
     assert captured.records == []
+
+
+def test_a_list_of_answers_is_given_in_its_order() -> None:
+    with capture(["one", "two"], "three") as captured, captured.model.openai() as client:
+        said = [client.chat.completions.create(model="m", messages=HELLO).choices[0].message.content for _ in range(4)]
+    assert said == ["one", "two", "three", "ok"]
+
+
+@pytest.mark.parametrize("script", [1, ["a", 1], None, b"a", {"a": "b"}])
+def test_what_is_no_answer_is_refused_before_any_request(script: Any) -> None:
+    with pytest.raises(TypeError, match="is no answer; give a string, an Answer, a Failure or a function"):
+        LocalModel(script)
+    with pytest.raises(TypeError, match="is no answer"):
+        LocalModel(default=script[1] if isinstance(script, list) else script)
+
+
+def test_a_function_that_returns_no_answer_is_named() -> None:
+    def script(body):
+        return 5
+
+    with LocalModel(script).openai() as client, pytest.raises(TypeError) as caught:
+        client.chat.completions.create(model="m", messages=HELLO)
+    assert str(caught.value) == "the function of the script returned 5; return a string, an Answer or a Failure"
+
+
+def test_requests_of_which_nothing_was_exported_are_not_searched_in_vain() -> None:
+    with capture() as captured, captured.model.openai() as client:
+        Middleware(Settings()).wrap(client).chat.completions.create(model="m", messages=HELLO)
+        with pytest.raises(RuntimeError, match=r"nothing was exported .* pass \*\*captured\.providers to Middleware"):
+            captured.exported()
+
+
+def test_a_path_that_is_given_its_json_wins_over_the_script() -> None:
+    with LocalModel(paths={"/responses": {"id": "given"}}).openai() as client:
+        assert client.responses.create(model="m", input="hello").id == "given"
