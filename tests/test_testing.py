@@ -171,7 +171,7 @@ def test_what_is_no_answer_is_refused_before_any_request(script: Any) -> None:
 
 
 def test_a_function_that_returns_no_answer_is_named() -> None:
-    def script(body):
+    def script(body: Any) -> Any:
         return 5
 
     with LocalModel(script).openai() as client, pytest.raises(TypeError) as caught:

@@ -41,6 +41,9 @@ MEANINGS: Final[Mapping[str, str]] = {
 }
 
 
+_WIDEST: Final = 100_000
+
+
 @click.command(cls=Command)
 @click.option("--json", "as_json", is_flag=True, help="Print a list of {name, value, default, source, meaning}.")
 def settings(as_json: bool) -> None:
@@ -94,6 +97,9 @@ def _print(rows: list[dict[str, Any]]) -> None:
             safe(row["source"], "" if given else "dim"),
             safe(row["meaning"], "dim"),
         )
+    if not out.is_terminal:
+        # One line a setting, whatever its length: what reads a pipe looks for whole names and values.
+        out.width = max(out.width, out.measure(table, options=out.options.update(max_width=_WIDEST)).maximum)
     out.print(table)
 
 

@@ -7,6 +7,8 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
+
 from middleware.cli.settings import MEANINGS
 from middleware.settings import Settings
 
@@ -37,6 +39,15 @@ def test_json_has_every_setting(run: Run) -> None:
 def test_the_table_has_every_setting(run: Run) -> None:
     out = run("settings").stdout
     assert [name for name in NAMES if f"\n{name} " not in out] == []
+
+
+def test_what_is_piped_is_one_whole_line_a_setting(run: Run, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = "sqlite:///" + "folder/" * 40 + "memories.db"
+    monkeypatch.setenv("FIRSTHAND_STORE", long)
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = run("settings").stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == NAMES
+    assert [line.split()[1:3] for line in lines if line.startswith("store ")] == [[long, "FIRSTHAND_STORE"]]
 
 
 def test_a_password_is_not_shown(run: Run, monkeypatch) -> None:
