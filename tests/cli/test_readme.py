@@ -6,10 +6,17 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
+
+from opentelemetry.metrics import Counter
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from middleware.cli.demo_model import answer
 from middleware.hooks import load_hooks
+from middleware.telemetry import names
+from middleware.telemetry.metrics import instruments
 
 from .conftest import ROOT
 from .loopback import LoopbackModel
@@ -102,3 +109,19 @@ def test_its_commands_are_the_command_lines() -> None:
     transcripts = [f"transcript {name}" for name in transcript]
     hooks = [f"hooks {name}" for name in ("list", "test", "schema", "trust")]
     assert said == ["init", "demo", *transcripts, "recall add", "recall search", *hooks, "settings"]
+
+
+def test_its_tables_of_telemetry_have_every_span_metric_and_event_with_its_unit() -> None:
+    section = README[README.index("## Traces and metrics") : README.index("## What leaves the process")]
+    told = {value for name, value in vars(names).items() if name.startswith(("SPAN_", "METRIC_", "EVENT_"))}
+    assert {name for name in told if f"`{name}" not in section} == set()
+    reader = InMemoryMetricReader()
+    made = instruments(MeterProvider([reader], shutdown_on_exit=False).get_meter("t"))
+    for instrument in (getattr(made, field.name) for field in fields(made)):
+        (instrument.add if isinstance(instrument, Counter) else instrument.record)(1)
+    data = reader.get_metrics_data()
+    assert data is not None
+    rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| `")]
+    for metric in data.resource_metrics[0].scope_metrics[0].metrics:
+        [unit] = [row[1] for row in rows if f"`{metric.name}`" in row[0]]
+        assert (metric.name, metric.unit in unit.split(", ")) == (metric.name, True)
