@@ -12,24 +12,38 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-_VENDOR_SHAPES = {
-    "anthropic-key": r"\bsk-ant-[A-Za-z0-9_-]{20,}",
-    "openrouter-key": r"\bsk-or-(?:v1-)?[A-Za-z0-9]{32,}",
-    "langfuse-key": r"\b[sp]k-lf-[0-9a-f]{8}-[0-9a-f-]{27}",
-    "openai-key": r"\bsk-(?:proj-|svcacct-|admin-)?(?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{32,}",
-    "google-key": r"\bAIza[0-9A-Za-z_-]{35}",
-    "huggingface-key": r"\bhf_[A-Za-z0-9]{30,}",
-    "groq-key": r"\bgsk_[A-Za-z0-9]{40,}",
-    "xai-key": r"\bxai-[A-Za-z0-9]{40,}",
-    "perplexity-key": r"\bpplx-[A-Za-z0-9]{40,}",
-    "replicate-key": r"\br8_[A-Za-z0-9]{30,}",
-    "nvidia-key": r"\bnvapi-[A-Za-z0-9_-]{40,}",
-    "fireworks-key": r"\bfw_[A-Za-z0-9]{20,}",
-    "tavily-key": r"\btvly-(?:dev-|prod-)?[A-Za-z0-9]{20,}",
-    "langsmith-key": r"\blsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}",
-    "logfire-key": r"\bpylf_v[0-9]+_[a-z]{2}_[A-Za-z0-9]{20,}",
-    "github-fine-grained-token": r"\bgithub_pat_[A-Za-z0-9_]{40,}",
-}
+_VENDOR_SHAPES = (
+    ("anthropic-key", "sk-ant-", r"[A-Za-z0-9_-]{20,}"),
+    ("openrouter-key", "sk-or-", r"(?:v1-)?[A-Za-z0-9]{32,}"),
+    ("langfuse-key", "[sp]k-lf-", r"[0-9a-f]{8}-[0-9a-f-]{27}"),
+    ("openai-key", "sk-", r"(?:proj-|svcacct-|admin-)?(?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{32,}"),
+    ("google-key", "AIza", r"[0-9A-Za-z_-]{35}"),
+    ("huggingface-key", "hf_", r"[A-Za-z0-9]{30,}"),
+    ("groq-key", "gsk_", r"[A-Za-z0-9]{40,}"),
+    ("xai-key", "xai-", r"[A-Za-z0-9]{40,}"),
+    ("perplexity-key", "pplx-", r"[A-Za-z0-9]{40,}"),
+    ("replicate-key", "r8_", r"[A-Za-z0-9]{30,}"),
+    ("nvidia-key", "nvapi-", r"[A-Za-z0-9_-]{40,}"),
+    ("fireworks-key", "fw_", r"(?=[A-Za-z]*[0-9])[A-Za-z0-9]{20,}"),
+    ("tavily-key", "tvly-", r"(?:dev-|prod-)?[A-Za-z0-9]{20,}"),
+    ("langsmith-key", "lsv2_", r"(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}"),
+    ("logfire-key", "pylf_v", r"[0-9]+_[a-z]{2}_[A-Za-z0-9]{20,}"),
+    ("github-fine-grained-token", "github_pat_", r"[A-Za-z0-9_]{40,}"),
+)
+"""Id, beginning, and the rest of a key."""
+
+_ARTIFACTORY_SHAPES = (
+    ("AKC", r"(?=[A-Za-z]*[0-9])[A-Za-z0-9]{10,}"),
+    ("AP[0-9A-F]", r"(?=[A-Za-z]*[0-9])[A-Za-z0-9]{8,}"),
+)
+"""With a digit, for their letters begin words too."""
+
+_ESCAPED = r"(?<=\\[bfnrt]{0})|(?<=\\u[0-9A-Fa-f]{{4}}{0})"
+_BEFORE = rf"(?:(?<![A-Za-z0-9]{{0}})|{_ESCAPED})"
+"""No letter or digit of ASCII stands before `{0}`, unless it ends an escape of JSON: `\\b` takes any script's."""
+_BESIDE = r"\s\"'`)\]\x80-\U0010ffff"
+_APART = rf"(?:(?<![^_=:(\[{_BESIDE}]{{0}})|{_ESCAPED})"
+_AFTER = rf"(?=[.,;\\{_BESIDE}]|$)"
 _LEFT_OUT = frozenset({"IPPublicDetector"})
 
 
@@ -51,7 +65,12 @@ class Rule:
 @cache
 def rules() -> tuple[Rule, ...]:
     """Every rule, the vendors' first. Imports detect-secrets (about 0.1 s) on the first call."""
-    return tuple(Rule(id=name, pattern=re.compile(shape)) for name, shape in _VENDOR_SHAPES.items()) + _plugin_rules()
+    # The beginning stands first, for the search for a literal is fast.
+    shapes = [(name, head + _BEFORE.format(head) + rest) for name, head, rest in _VENDOR_SHAPES]
+    shapes += [
+        ("artifactory-credentials", head + _APART.format(head) + rest + _AFTER) for head, rest in _ARTIFACTORY_SHAPES
+    ]
+    return (*(Rule(id=name, pattern=re.compile(shape)) for name, shape in shapes), *_plugin_rules())
 
 
 def find_secret(text: str) -> str | None:
@@ -77,5 +96,11 @@ def _plugin_rules() -> tuple[Rule, ...]:
                 continue
             rule_id = str(kind.secret_type).lower().replace(" ", "-")
             confirm = getattr(kind, "is_formally_valid", None)
-            found.extend(Rule(id=rule_id, pattern=pattern, confirm=confirm) for pattern in kind.denylist)
+            found.extend(Rule(id=rule_id, pattern=_in_any_script(rule), confirm=confirm) for rule in kind.denylist)
     return tuple(found)
+
+
+def _in_any_script(pattern: re.Pattern[str]) -> re.Pattern[str]:
+    """The pattern with bounds that a letter of another script beside the secret does not hide."""
+    shape = pattern.pattern.replace(r"(?:(?<=\W)|(?<=^))", _BEFORE.format("")).replace(r"(?!\w)", "(?![A-Za-z0-9_])")
+    return re.compile(shape, pattern.flags)

@@ -35,9 +35,39 @@ def test_a_secret_is_found_by_its_shape(rule: str, value: str) -> None:
     assert find_secret(f"remember: {value} please") == rule
 
 
+BESIDE = [
+    "鍵は{}です",
+    "密钥{}。",
+    "ключ{}и",
+    "clé{}",
+    "KEY_{}",
+    "🔑{}🔑",
+    '{{"k":"a\\n{}"}}',
+    '{{"k":"\\u306f{}\\u3067"}}',
+]
+WITH_BOUNDS = [
+    *(pair for pair in SECRETS if pair[0].endswith("-key")),
+    ("artifactory-credentials", "AKCp1234567890"),
+    ("artifactory-credentials", "AP5abcdefgh1"),
+    ("gitlab-token", "glpat-" + "a1B2c3D4e5" * 2),
+    ("cloudant-credentials", "cloudant_password='" + "abcdefgh" * 3 + "'"),
+    ("ibm-cloud-iam-key", "ibm_cloud_api_key=" + "a1B2c3D4e5f" * 4),
+    ("softlayer-credentials", "sl_key=" + "a1b2c3d4" * 8),
+]
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize(("rule", "value"), WITH_BOUNDS)
+def test_no_letter_of_another_script_and_no_escape_beside_it_hides_a_secret(rule: str, value: str, beside: str) -> None:
+    assert find_secret(beside.format(value)) == rule
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "my_fw_configurationmanagerfactory and self.APCalculatorFactory() or (APAccountNames), AKCRegistrations",
+        "desk-ant-colonies-in-the-garden-and-elsewhere, shelf_abcdefghijklmnopqrstuvwxyzabcdef",
+        "https://x.example/AP2349872349/parts",
         "My password is a dog's name, which one?",
         "The secret of good bread is time.",
         "sk-learn is spelled scikit-learn, and task-based-scheduling-of-very-long-names is not a key",

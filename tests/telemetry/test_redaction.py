@@ -44,6 +44,16 @@ def test_what_the_store_refuses_is_redacted_anywhere_in_a_text(secret: str) -> N
         assert "[redacted: " in redact(said)
 
 
+@pytest.mark.parametrize("beside", ["鍵は{}です", "ключ{}и", "clé{}", "KEY_{}", '{{"k":"a\\n{}"}}'])
+@pytest.mark.parametrize(
+    "secret", [TOKEN, "sk-ant-api03-" + "a1B2c3D4" * 5, "AKCp1234567890", "glpat-" + "a1B2c3D4e5" * 2]
+)
+def test_so_is_what_stands_directly_beside_a_letter_of_any_script(secret: str, beside: str) -> None:
+    before, after = beside.replace("{{", "{").replace("}}", "}").split("{}")
+    found = redactor()(beside.format(secret))
+    assert secret not in found and found.startswith(f"{before}[redacted: ") and found.endswith(f"]{after}")
+
+
 def test_a_private_key_goes_with_its_body() -> None:
     key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nabc\n-----END RSA PRIVATE KEY-----"
     assert redactor()(f"a {key} b") == "a [redacted: private-key] b"
