@@ -125,6 +125,14 @@ def test_a_command_that_became_a_prompt_gives_nothing_back() -> None:
     assert made.composer.text == ""
 
 
+def test_nor_does_it_when_it_produced_something() -> None:
+    made = chat()
+    enter(made, "/review it")
+    made.followed()
+    assert made.cancel(output=True) == (Cancelled(restored=False, cut=False, strip=False, forgotten=False),)
+    assert made.composer.text == ""
+
+
 def test_a_turn_that_nobody_submitted_here_gives_nothing_back() -> None:
     made = chat()
     made.occupied()

@@ -125,6 +125,14 @@ def test_a_blank_draft_is_replaced_by_a_restoration() -> None:
     assert (made.text, value_of(made)) == ("queued", "typed")
 
 
+def test_a_restored_text_is_looked_through_for_files_as_it_was_the_first_time() -> None:
+    made = Composer()
+    made.restore(LARGE, Sidecar(model_text=LARGE, submitted_prompt=PLACEHOLDER, visible=PLACEHOLDER))
+    capture = made.capture()
+    assert capture is not None
+    assert (capture.model_text, capture.submitted_prompt, capture.visible) == (LARGE, PLACEHOLDER, PLACEHOLDER)
+
+
 def test_a_restored_text_without_a_value_stays_without() -> None:
     assert value_of(restored("configured", None)) is None
 
