@@ -18,6 +18,7 @@ from ..plain import exact
 from . import names
 from .labels import short
 from .media import media_part
+from .redaction import alike_at_the_end, past_cut
 
 __all__ = ["Attributes", "Writer"]
 
@@ -160,17 +161,22 @@ class Writer:
         if part.kind == "tool_response":
             return {"type": "tool_call_response", "id": short(part.id), "response": self._fit(part.text, budget)}
         budget.left -= _PART_COST
-        return media_part(part.raw)
+        return media_part(part.raw, self.redact)
 
     def _fit(self, text: str, budget: _Budget) -> str:
         keep = max(0, min(self.limit, budget.left))
         if len(text) <= keep:
             kept = self.redact(clean(text))
         else:
-            # Redacted a little further than it is kept: a secret that lies across the cut is still whole.
-            kept = self.redact(clean(text[: keep + _OVERLAP])) if keep else ""
+            kept = ""
+            if keep:
+                stop = past_cut(text, keep)
+                said = clean(text[:stop])
+                kept = self.redact(said)
+                # What redaction took away draws nothing in from beyond the cut, where a secret may be half there.
+                kept = kept[: max(0, min(keep, len(kept) - alike_at_the_end(said, kept, stop - keep)))]
             # A mark beyond ASCII would double what the text takes in memory.
-            kept = f"{kept:.{keep}} [cut: {keep} of {len(text)} characters kept]"
+            kept = f"{kept} [cut: {len(kept)} of {len(text)} characters kept]"
         budget.left -= len(kept) + _PART_COST
         return kept
 

@@ -6,7 +6,7 @@ import re
 
 from ..parts import clean
 
-__all__ = ["error_type", "hook_label", "short", "status_code", "without_secrets"]
+__all__ = ["error_type", "hook_label", "short", "status_code", "without_secrets", "without_user_info"]
 
 _LABEL_CHARS = 128
 _SHORT_CHARS = 256
@@ -46,7 +46,12 @@ def without_secrets(url: str) -> str:
     >>> without_secrets("postgresql://alice:pw@db/m?sslmode=require")
     'postgresql://db/m'
     """
-    return short(_USER_INFO.sub("", re.split(r"[?#]", url, maxsplit=1)[0]))
+    return short(without_user_info(url))
+
+
+def without_user_info(url: str) -> str:
+    """The same, of any length."""
+    return _USER_INFO.sub("", re.split(r"[?#]", url, maxsplit=1)[0])
 
 
 def error_type(error: BaseException) -> str:

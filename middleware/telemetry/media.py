@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import binascii
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from urllib.parse import unquote_to_bytes
 
-from .labels import short, without_secrets
+from .labels import short, without_user_info
 
 __all__ = ["media_part"]
 
@@ -16,31 +17,50 @@ _FILES = ("file_id",)
 _DATA = ("data", "file_data", "bytes")
 _TYPES = ("media_type", "mime_type", "mimeType", "format")
 
-_digests: dict[tuple[int, int], tuple[int, str]] = {}
+_LONGEST_ADDRESS = 4096
+_BARE_BASE64 = re.compile(r"[A-Za-z0-9+/_=\s-]{256}")
+_IGNORED = "".join(map(chr, range(33)))
+"""What a browser ignores before a URL."""
+
+_digests: dict[tuple[bool, int, int], tuple[int, str]] = {}
 _DIGESTS = 256
 
 
-def media_part(raw: object) -> dict[str, object]:
+def media_part(raw: object, redact: Callable[[str], str]) -> dict[str, object]:
     """Describe a wire object of OpenAI, Anthropic or Google: a `blob`, `uri`, `file` or `generic` part.
 
-    `size` is in bytes and `sha256` of the decoded bytes, as `sha256sum` prints it for the file.
+    `size` is in bytes and `sha256` of the decoded bytes, as `sha256sum` prints it for the file. Raises what `redact`
+    raises, which is asked about an address.
     """
     for value in _layers(raw):
         mime = _text(value, _TYPES)
-        url = _text(value, _URLS) or (value if isinstance(value, str) else "")
-        if url.startswith("data:"):
+        url = _trimmed(_text(value, _URLS) or (value if isinstance(value, str) else ""))
+        if _is_data_url(url):
             return _data_url(url)
+        if _BARE_BASE64.match(url):
+            return _blob(url, mime)
         if url:
-            return _with_type({"type": "uri", "uri": without_secrets(url)}, mime)
+            address = without_user_info(url[:_LONGEST_ADDRESS])
+            return _with_type({"type": "uri", "uri": short(redact(address))}, mime)
         file = _text(value, _FILES)
         if file:
             return _with_type({"type": "file", "file_id": short(file)}, mime)
         data = _first(value, _DATA)
-        if isinstance(data, str) and data.startswith("data:"):
-            return _data_url(data)
+        if isinstance(data, str):
+            data = _trimmed(data)
+            if _is_data_url(data):
+                return _data_url(data)
         if isinstance(data, (str, bytes, bytearray)) and data:
             return _blob(data, mime)
     return {"type": "generic", "kind": short(_text(raw, ("type",)) or "unknown", 64)}
+
+
+def _trimmed(url: str) -> str:
+    return url.lstrip(_IGNORED) if url[:1] <= " " else url
+
+
+def _is_data_url(url: str) -> bool:
+    return url[:5].lower() == "data:"
 
 
 def _layers(raw: object) -> list[object]:
@@ -79,7 +99,8 @@ def _data_url(url: str) -> dict[str, object]:
 
 def _blob(data: str | bytes | bytearray, mime: str) -> dict[str, object]:
     # A re-sent image is the same string: its hash is cached on the object, so that it is decoded once.
-    key = (hash(bytes(data) if isinstance(data, bytearray) else data), len(data))
+    # By type, too: a string and the same bytes have one hash.
+    key = (isinstance(data, str), hash(bytes(data) if isinstance(data, bytearray) else data), len(data))
     found = _digests.get(key)
     if found is None:
         import hashlib  # 8 ms, and most processes send no image

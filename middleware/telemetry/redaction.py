@@ -11,12 +11,12 @@ import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from .options import Redaction
 
-__all__ = ["redactor"]
+__all__ = ["alike_at_the_end", "past_cut", "redacted", "redactor"]
 
 _RUN = 16
 _TOKEN = bytes(97 if chr(code) in "_-+/=." or (code < 128 and chr(code).isalnum()) else 32 for code in range(256))
@@ -27,7 +27,10 @@ _PASSWORD = re.compile(r"://[^/\s]*@")
 _ARTIFACTORY = re.compile(r"A(?:KC[A-Za-z0-9]{10}|P[0-9A-F][A-Za-z0-9]{8})")
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----.*?(?:-----END [^-]*-----|\Z)", re.DOTALL)
 _ASSIGNS = re.compile(r"(?:key|pw|pwd|pass|password|token)[\"'\]]{0,2} *[=: ]")
+_TOKENS = re.compile(r"[A-Za-z0-9_\-+/=.]*")
 _MARGIN = 96
+_PAST_CUT = 1024
+_PAST_CUT_RUN = 8192
 _PIECE = 16 * 1024
 
 Redact = Callable[[str], str]
@@ -69,6 +72,44 @@ def redactor(extra: tuple[Redaction, ...] = ()) -> Redact:
         return "".join((*pieces, text[end:]))
 
     return redact
+
+
+def redacted(text: str) -> str:
+    """A text that is no content, without the secrets that the built-in rules know.
+
+    Loads the rules at the first text that could hold one; raises what their import raises.
+    """
+    if not _has_long_run(text) and "@" not in text and _ARTIFACTORY.search(text) is None:
+        return text
+    return _built_in()(text)
+
+
+@cache
+def _built_in() -> Redact:
+    return redactor()
+
+
+def past_cut(text: str, cut: int) -> int:
+    """Up to where a text has to be redacted that is cut at `cut`: what lies across it may be a secret.
+
+    1,024 characters further, and to the end of the run of token characters there, within 8,192 (a JSON web token).
+    """
+    run = _TOKENS.match(text, cut, cut + _PAST_CUT_RUN)
+    return min(len(text), max(cut + _PAST_CUT, run.end() if run is not None else 0))
+
+
+def alike_at_the_end(said: str, redacted: str, most: int) -> int:
+    """How many characters at the end of both are the same, `most` at most: nothing was redacted there."""
+    if redacted.endswith(said[max(0, len(said) - most) :]):
+        return most
+    least = 0
+    while most - least > 1:
+        middle = (least + most) // 2
+        if redacted.endswith(said[max(0, len(said) - middle) :]):
+            least = middle
+        else:
+            most = middle
+    return least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..parts import Reply, Request, Usage
+from ..parts import Reply, Request, Usage, clean
 from . import names
 from .content import Attributes
+from .guard import attempt
 from .labels import short
+from .redaction import redacted
 
 __all__ = ["request_attributes", "response_attributes", "token_counts"]
 
 _MOST = 64
+_LONGEST = 1024
 
 
 def request_attributes(request: Request, labels: Attributes, conversation_id: str | None) -> Attributes:
@@ -75,5 +78,10 @@ def _plain(value: object) -> str | bool | int | float | tuple[str, ...] | None:
     if isinstance(value, type):
         return short(value.__name__)
     if isinstance(value, (list, tuple)):
-        return tuple(short(item) for item in value[:_MOST] if isinstance(item, str))
+        return tuple(_said(item) for item in value[:_MOST] if isinstance(item, str))
     return None
+
+
+def _said(text: str) -> str:
+    """A stop sequence: the caller's words, though no content by the conventions."""
+    return attempt("stop_sequences", lambda: short(redacted(clean(text[:_LONGEST]))), "[redacted]")

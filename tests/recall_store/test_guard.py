@@ -65,7 +65,7 @@ def test_no_letter_of_another_script_and_no_escape_beside_it_hides_a_secret(rule
 @pytest.mark.parametrize(
     "text",
     [
-        "my_fw_configurationmanagerfactory and self.APCalculatorFactory() or (APAccountNames), AKCRegistrations",
+        "my_fw_configurationmanagerfactory and self.APCalculatorFactory() or (APAccountNames, AKCRegistrations)",
         "desk-ant-colonies-in-the-garden-and-elsewhere, shelf_abcdefghijklmnopqrstuvwxyzabcdef",
         "https://x.example/AP2349872349/parts",
         "My password is a dog's name, which one?",

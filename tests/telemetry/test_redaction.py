@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
+from base64 import urlsafe_b64encode
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from middleware import Middleware, Settings
-from middleware.telemetry import Options, guard
+from middleware.telemetry import Options, guard, redaction
+from middleware.telemetry.content import Writer
 from middleware.telemetry.redaction import redactor
 from middleware.testing import Captured, capture
 from recall_store.secrets import find_secret
@@ -78,6 +81,51 @@ def test_a_secret_across_the_cut_is_redacted_too() -> None:
     tap = Tap(Options(capture="SPAN_ONLY", max_attribute_chars=100))
     call(tap, request(text("user", "x " * 45 + TOKEN + " y" * 500)))
     assert "ghp_" not in tap.everything()
+
+
+def jwt(length: int) -> str:
+    head, payload = ({"alg": "HS256", "typ": "JWT"}, {"sub": "1", "email": "bob@example.com", "pad": "x" * length})
+    return ".".join(urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in (head, payload, {}))
+
+
+@pytest.mark.parametrize("length", [600, 4000])
+def test_a_long_token_across_the_cut_is_redacted_whole(length: int) -> None:
+    token = jwt(length)
+    assert redactor()(f"a {token}").startswith("a [redacted: json-web-token]")
+    found = Writer(limit=300, redact=redactor()).text("a " * 20 + token)
+    assert found.startswith("a " * 20 + "[redacted") and token[:12] not in found
+
+
+def test_a_users_pattern_sees_what_is_a_thousand_characters_past_the_cut() -> None:
+    writer = Writer(limit=300, redact=redactor(("BEGIN.*?END",)))
+    assert "SECRET" not in writer.text("a " * 20 + "BEGIN SECRET" + "x" * 900 + "END" + "y" * 500)
+
+
+def test_what_redaction_takes_away_draws_no_half_of_a_secret_in() -> None:
+    writer = Writer(limit=2000, redact=redactor((r"\[hidden\]h*",)))
+    said = "[hidden]" + "h" * 1492 + " " + "b " * 751 + " "
+    assert writer.text(said + TOKEN + " y" * 500) == "[redacted] " + "b " * 249 + "b [cut: 510 of 4044 characters kept]"
+    assert writer.text("a" * 3000) == "a" * 2000 + " [cut: 2000 of 3000 characters kept]"
+
+
+def test_a_stop_sequence_is_exported_without_secrets_at_every_setting() -> None:
+    for options in (Options(), Options(capture="SPAN_ONLY")):
+        tap = Tap(options)
+        call(tap, request(text("user", "q"), options={"stop_sequences": ("END", f"x {TOKEN}", TOKEN * 9, "\ud800")}))
+        assert tap.attributes("chat gpt-5")["gen_ai.request.stop_sequences"] == (
+            "END",
+            "x [redacted: github-token]",
+            "[redacted: github-token]" * 9,
+            "\ufffd",
+        )
+
+
+def test_stop_sequences_that_cannot_be_redacted_are_blotted_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "strict", False)
+    monkeypatch.setattr(redaction, "_built_in", lambda: broken)
+    tap = Tap(Options())
+    call(tap, request(text("user", "q"), options={"stop_sequences": ("END", TOKEN)}))
+    assert tap.attributes("chat gpt-5")["gen_ai.request.stop_sequences"] == ("END", "[redacted]")
 
 
 def test_the_users_own_patterns_and_functions_are_applied() -> None:
