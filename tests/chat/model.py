@@ -86,6 +86,8 @@ class Model:
             end, size, name = max(ends)
             text = self.text[: end - size] + self.text[end:]
             self.write(text, {k: v for k, v in self.pastes.items() if k != name or k in text})
+        else:
+            self.write(self.text[:-1])
 
     def attach_image(self, path: str) -> None:
         self.write(self.text, None, [*self.chips, path])

@@ -104,8 +104,7 @@ class Stage:
     def op_delete_placeholder(self, step: Mapping[str, Any]) -> None:
         composer = self.chat.composer
         ends = [composer.text.rfind(name) + len(name) for name in composer.pastes if name in composer.text]
-        if ends:
-            composer.backspace(max(ends))
+        composer.backspace(max(ends, default=None))
 
     def op_attach_image(self, step: Mapping[str, Any]) -> None:
         self.chat.composer.attach(step["text"])
@@ -230,7 +229,8 @@ class Stage:
         self.steered, self.newest = (), None
 
     def op_rewind(self, step: Mapping[str, Any]) -> None:
-        self.chat.rewind(step["text"])
+        past = self.chat.history.entries
+        self.chat.rewind(step.get("text", past[-1].text if past else ""))
 
     def op_core_send(self, step: Mapping[str, Any]) -> None:
         origin = ORIGINS[step["kind"]]
