@@ -193,7 +193,8 @@ class Middleware:
         begun. Raises `TranscriptError` when no transcripts are kept.
 
         With `parent` it is the session of a subagent of `agent_type`, of the parent's user, and SubagentStart
-        hooks run before its first turn. Raises ValueError for a session of another user.
+        hooks run before its first turn. Raises ValueError for a session of another user, by what its transcript says
+        too; without a user a session is of the one that it has.
         """
         check_id(id)
         check_user(user)

@@ -41,8 +41,9 @@ class Recorded:
         self._path = str(self._scribe.writer.path) if self._scribe is not None else ""
         self._turns = 0
         self._opened: Opened | None = None
-        self._owner: str | None = None
+        self._owner = self._scribe.owner() if self._scribe is not None and self.named else None
         self.user = user
+        self.check_user()
 
     @classmethod
     def resume(
@@ -87,6 +88,24 @@ class Recorded:
         self._user = user
         if self._scribe is not None:
             self._scribe.user = user
+
+    @property
+    def is_anothers(self) -> bool:
+        """True when its transcript turned out to be another user's: nothing can be sent in it any more."""
+        return self._owner is not None and self._user not in (None, self._owner)
+
+    def check_user(self, user: str | None = None) -> None:
+        """Take it for `user` if it has none yet; without one it stays its transcript's or its opener's.
+
+        Raises ValueError when it is another user's.
+        """
+        mine = self._owner if self._owner is not None else self._user
+        wanted = user if user is not None else self._user
+        if mine is not None and wanted not in (None, mine):
+            # Whose it is stays unsaid: the message may reach the one who asked.
+            raise ValueError(f"session {self.id!r} is of another user than {wanted!r}; open another one for them")
+        if self._user is None and (mine or wanted) is not None:
+            self.user = mine or wanted
 
     @property
     def transcript_path(self) -> str:
@@ -135,17 +154,14 @@ class Recorded:
             raise self._unkept()
         if self._scribe.is_behind():
             self._catch_up()
-        if self._owner is not None and self.user is None:
-            self.user = self._owner
-        if self._owner not in (None, self.user):
-            wanted, self.user = self.user, self._owner
-            raise ValueError(f"session {self.id!r} is of another user than {wanted!r}; open another one for them")
+        self.check_user()
 
     def _catch_up(self) -> None:
         if self._scribe is None:
             return
         with self._lock:
             self._told.read(self._heard(self._scribe.told_by_others()))
+        self.check_user()
 
     def _heard(self, told: Iterable[Record]) -> Iterator[Record]:
         """What was told, while it is noted what the session has to know of it."""
@@ -154,7 +170,8 @@ class Recorded:
                 self._opened = Opened(instruction=instruction)
             self._turns += record.get("type") == "user"
             owner = record.get(USER_KEY)
-            self._owner = owner if isinstance(owner, str) else self._owner
+            if self._owner is None and isinstance(owner, str):
+                self._owner = owner
             yield record
 
     def _branch(self) -> Branch | list[Record]:

@@ -95,6 +95,8 @@ class Session(Recorded):
         """
         if self.named and self._scribe is not None and self._scribe.is_behind():
             yield CatchUp(read=self._catch_up)
+        self.check_user()
+        self._owner = self._owner or self.user
         while self._opened is None and (yield from self._open(request, pipeline, ids)):
             pass
         thread = thread_of(request)

@@ -39,21 +39,18 @@ class Sessions:
     def named(self, id: str, user: str | None) -> Session:
         """The session of this id, made if it is new; `user` fills in a session that had none.
 
-        One that somebody still holds is found however many came after it. Raises ValueError when the session
-        belongs to another user.
+        One that somebody still holds is found however many came after it. Raises ValueError when the session, or
+        the transcript of a new one, belongs to another user.
         """
         with self._lock:
             session = self._named.get(id) or self._held.get(id)
-            if session is None:
+            if session is None or session.is_anothers:
                 session = self._held[id] = self._make(id, user)
             self._named[id] = session
             self._named.move_to_end(id)
             if len(self._named) > self._kept:
                 self._named.popitem(last=False)
-        if user is not None and session.user != user:
-            if session.user is not None:
-                raise ValueError(f"session {id!r} is of user {session.user!r}; open another session for {user!r}")
-            session.user = user
+        session.check_user(user)
         return session
 
     def anonymous(self, thread: Thread, user: str | None, kept: str | None = None) -> Session:

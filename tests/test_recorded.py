@@ -191,6 +191,70 @@ def test_another_user_cannot_resume_a_session_and_its_own_can_afterwards(tmp_pat
         Session.resume(tmp_path / "s.jsonl", user="bob")
 
 
+def users_in(path: Path) -> list[str | None]:
+    return [json.loads(line).get("userId") for line in path.read_text().splitlines()]
+
+
+def test_another_user_cannot_open_a_session_of_an_earlier_process_either(tmp_path: Path) -> None:
+    talked(tmp_path, user="zoe")
+    with app_of(tmp_path) as app:
+        with pytest.raises(
+            ValueError, match="session 's' is of another user than 'mallory'; open another one for them"
+        ):
+            app.open("s", user="mallory")
+        with pytest.raises(ValueError, match="another user than 'mallory'"), app.session("s", user="mallory"):
+            pass
+        assert app.open("s", user="zoe").user == "zoe"
+    with app_of(tmp_path, user="mallory") as app, pytest.raises(ValueError, match="another user than 'mallory'"):
+        app.open("s")
+
+
+def test_without_a_user_a_session_is_of_the_user_that_its_transcript_names(tmp_path: Path) -> None:
+    _, messages = talked(tmp_path, user="zoe")
+    with app_of(tmp_path) as app:
+        session = app.open("s")
+        ask(app.wrap(LocalModel("thanks").openai(), session=session), [*messages, {"role": "user", "content": "more"}])
+    assert session.user == "zoe"
+    assert users_in(tmp_path / "s.jsonl") == ["zoe"] * 6
+
+
+def test_a_session_that_another_process_began_meanwhile_for_another_user_sends_and_writes_nothing(
+    tmp_path: Path,
+) -> None:
+    model = LocalModel()
+    with app_of(tmp_path) as app:
+        late = app.open("s", user="mallory")
+        client = app.wrap(model.openai(), session=late)
+        talked(tmp_path, user="zoe")
+        for _ in range(2):
+            with pytest.raises(ValueError, match="session 's' is of another user than 'mallory'"):
+                ask(client, [{"role": "user", "content": "hi"}])
+        own = app.open("s", user="zoe")
+        ask(app.wrap(model.openai(), session=own), [{"role": "user", "content": "hi"}])
+        assert (own.user, late.user, len(model.requests)) == ("zoe", "mallory", 1)
+    assert users_in(tmp_path / "s.jsonl") == ["zoe"] * 6
+
+
+def test_a_session_that_names_its_user_late_is_that_users_from_then_on(tmp_path: Path) -> None:
+    talked(tmp_path)
+    with app_of(tmp_path) as app:
+        client = app.wrap(LocalModel().openai(), session=app.open("s", user="zoe"))
+        ask(client, [{"role": "user", "content": "hi"}])
+    with app_of(tmp_path) as app, pytest.raises(ValueError, match="session 's' is of another user than 'mallory'"):
+        app.open("s", user="mallory")
+    assert users_in(tmp_path / "s.jsonl") == [None, None, None, None, "zoe", "zoe"]
+
+
+def test_a_session_does_not_change_hands_after_its_first_turn() -> None:
+    with Middleware(hooks=[lambda hook_input: "branch=main"]) as app:
+        session = app.open("s", user="zoe")
+        client = app.wrap(LocalModel().openai(), session=session)
+        ask(client, [{"role": "user", "content": "hi"}])
+        session.user = "mallory"
+        with pytest.raises(ValueError, match="session 's' is of another user than 'mallory'"):
+            ask(client, [{"role": "user", "content": "hi"}])
+
+
 def test_a_session_without_a_transcript_is_begun(tmp_path: Path) -> None:
     with app_of(tmp_path) as app, app.session("new", resume=True) as session:
         assert (session.history(), session.shown()) == ([], [])

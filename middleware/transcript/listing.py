@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import unquote
 
 from ..errors import TranscriptError
-from ..records import USER, Record
+from ..records import USER, USER_KEY, Record
 from ..resume import first_prompt
 from .chain import walk
 from .reader import parse, records_in_line
 
-__all__ = ["SessionInfo", "beginning", "list_sessions", "transcripts_in"]
+__all__ = ["SessionInfo", "beginning", "list_sessions", "transcripts_in", "user_of"]
 
 _HEAD = 1 << 14
 _LONGEST_HEAD = 1 << 22
@@ -87,6 +87,11 @@ def _info(path: Path, size: int, modified: datetime) -> SessionInfo:
         modified=modified,
         turns=turns,
     )
+
+
+def user_of(records: Iterable[Record]) -> str | None:
+    """Whose session records are of: the first user that they name."""
+    return next((user for record in records if isinstance(user := record.get(USER_KEY), str) and user), None)
 
 
 def beginning(path: Path) -> tuple[list[Record], bool]:

@@ -17,6 +17,7 @@ from ..errors import HookBlocked, TranscriptError
 from ..parts import Message, Part, Reply, clean
 from ..provenance import Origin
 from ..turn import Opened, Prepared, Scene, Turn
+from .listing import beginning, user_of
 from .live import load
 from .writer import TranscriptWriter
 
@@ -51,6 +52,10 @@ class Scribe:
     error: Exception | None = None
     _looked: bool = False
     _names: dict[str, str] = field(default_factory=dict)
+
+    def owner(self) -> str | None:
+        """Whose session it is by the beginning of its transcript; None where that does not say."""
+        return user_of(beginning(self.writer.path)[0])
 
     def is_behind(self) -> bool:
         """True when the transcript holds something that `told_by_others` has not given yet."""
