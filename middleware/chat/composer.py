@@ -6,7 +6,6 @@ submitted-prompt 2.1 to 2.3 and 2.7 to 2.11, decisions S2, S3, S7 and S10.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..parts import is_blank, trim
@@ -238,10 +237,10 @@ class Composer:
             self._redo.clear()
         self._settle(draft, act, sidecar)
 
-    def _travel(self, source: Sequence[Draft], target: list[Draft], act: Act) -> bool:
+    def _travel(self, source: list[Draft], target: list[Draft], act: Act) -> bool:
         if not source:
             return False
-        draft = (self._undo if act is Act.UNDO else self._redo).pop()
+        draft = source.pop()
         _push(target, self._draft)
         self._settle(draft, act, None)
         return True

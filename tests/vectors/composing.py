@@ -22,11 +22,12 @@ from .hooking import NOW, ORIGINS
 
 LOCAL = frozenset(
     {
-        "about", "agents", "approval-mode", "arena", "auth", "bug", "chat", "clear", "compress", "context", "copy",
-        "diff", "directory", "docs", "doctor", "editor", "effort", "export", "extensions", "help", "hooks", "ide",
-        "init", "language", "lsp", "mcp", "memory", "model", "permissions", "plan", "privacy", "quit", "recap",
-        "rename", "restore", "resume", "rewind", "settings", "setup-github", "skills", "stash", "stats", "status",
-        "statusline", "summary", "terminal-setup", "theme", "tools", "trust", "vim"
+        "about", "agents", "approval-mode", "arena", "auth", "branch", "bug", "chat", "clear", "compress", "config",
+        "context", "copy", "cost", "delete", "diff", "directory", "docs", "doctor", "editor", "effort", "export",
+        "extensions", "goal", "help", "hooks", "ide", "init", "insight", "language", "login", "logout", "lsp", "mcp",
+        "memory", "model", "permissions", "plan", "privacy", "quit", "recap", "rename", "restore", "resume", "rewind",
+        "settings", "setup-github", "skills", "stash", "stats", "status", "statusline", "summary", "tasks",
+        "terminal-setup", "theme", "tools", "trust", "vim",
     }
 )  # fmt: skip
 """Commands that the reference program runs itself."""
