@@ -16,8 +16,7 @@ import openai
 from google import genai
 from google.genai import types
 
-from middleware import testing
-from middleware.testing import Answer
+from middleware.testing import Answer, chat, messages
 from tests.gemini import Gemini
 from tests.test_responses import Model
 
@@ -101,9 +100,9 @@ class Wire:
     def _value(self, body: dict[str, Any]) -> Any:
         said = Answer(text=self.text)
         if self.endpoint == "chat":
-            return testing._completion(said, body, 1)
+            return chat.value(said, body, 1)
         if self.endpoint == "messages":
-            return testing._message(said, body, 1)
+            return messages.value(said, body, 1)
         if self.endpoint == "responses":
             return Model(text=self.text).response(1, wants_tool=False)  # type: ignore[no-untyped-call]
         return Gemini()._response([{"text": self.text}], 1, end=True)
@@ -111,9 +110,9 @@ class Wire:
     def _events(self, body: dict[str, Any]) -> Iterator[bytes]:
         said = Answer(text=self.text)
         if self.endpoint == "chat":
-            yield from testing._chunks(said, body, 1)
+            yield from chat.events(said, body, 1)
         elif self.endpoint == "messages":
-            yield from testing._events(said, body, 1)
+            yield from messages.events(said, body, 1)
         elif self.endpoint == "generate":
             yield from Gemini()._chunks(said, 1)
         else:
