@@ -123,7 +123,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """What came back: one message a choice, and what the provider said about it.
 
     `before` is what the model said, and was told, on the way there inside of the same call: tool calls and their
-    results, where the SDK calls the functions itself.
+    results, where the SDK calls the functions itself. `error` is the provider's name for what went wrong with an answer
+    that came as one, "" for nothing.
     """
 
     messages: tuple[Message, ...] = ()
@@ -132,6 +133,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     finish_reasons: tuple[str, ...] = ()
     usage: Usage = msgspec.field(default_factory=Usage)
     before: tuple[Message, ...] = ()
+    error: str = ""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

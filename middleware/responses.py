@@ -10,6 +10,7 @@ from typing import Any
 import wrapt
 
 from .parts import Reply
+from .replies import reply_from
 from .sdks import Endpoint
 from .settle import Account, settle_dropped, watch_for_dropped
 from .streams import is_whole, settle_early, watch_stream
@@ -21,30 +22,25 @@ _KEPT_BYTES = 8 << 20
 
 def watch(answer: Any, account: Account, endpoint: Endpoint) -> Any:
     """Settle the account for `answer`, now if it is a value, else when it ends; return what the caller gets."""
-    if _is_value(answer.__class__):
-        account.settle(_reply_of(endpoint, answer))
+    kind: Any = type(answer)
+    if _is_value(kind):
+        account.settle(reply_from(lambda: endpoint.reply(answer)))
         return answer
     if hasattr(answer, "http_response") and hasattr(answer, "parse"):
         return _watched_response(answer, account, endpoint)
     stream = watch_stream(answer, account, endpoint)
     if stream is not None:
         return stream
-    account.settle(_reply_of(endpoint, answer))
+    account.settle(reply_from(lambda: endpoint.reply(answer)))
     return answer
 
 
 @functools.lru_cache(256)
 def _is_value(kind: Any) -> bool:
-    # A model object of an SDK is slow to say that it lacks an attribute.
-    return not any(hasattr(kind, name) for name in ("__next__", "__anext__", "parse"))
-
-
-def _reply_of(endpoint: Endpoint, value: object) -> Reply | None:
-    # The call was made and paid for: an answer that cannot be read must still reach the caller.
-    try:
-        return endpoint.reply(value)
-    except (AttributeError, LookupError, TypeError, ValueError):
-        return None
+    # A model object of an SDK is slow to say that it lacks an attribute; of anything else the object is asked.
+    return hasattr(kind, "__pydantic_fields__") and not any(
+        hasattr(kind, name) for name in ("__next__", "__anext__", "parse")
+    )
 
 
 def _watched_response(response: Any, account: Account, endpoint: Endpoint) -> Any:
@@ -68,7 +64,7 @@ def _body(response: Any) -> bytes | None:
 
 
 def _read(endpoint: Endpoint, body: bytes) -> Reply | None:
-    try:
+    def build() -> Reply:
         if body.lstrip()[:1] == b"{":
             return endpoint.reply(json.loads(body))
         collector = endpoint.collector()
@@ -77,8 +73,22 @@ def _read(endpoint: Endpoint, body: bytes) -> Reply | None:
             if data.startswith(b"{"):
                 collector.add(json.loads(data))
         return collector.reply()
-    except (AttributeError, LookupError, TypeError, ValueError):
-        return None
+
+    return reply_from(build)
+
+
+class _WatchedBody(wrapt.ObjectProxy[Any]):
+    """The HTTP response behind a raw response."""
+
+    def __init__(self, http: Any, response: WatchedResponse) -> None:
+        super().__init__(http)
+        self._self_response = response
+
+    def read(self) -> Any:
+        return self._self_response._self_done(self.__wrapped__.read, lambda body: body)
+
+    async def aread(self) -> Any:
+        return await self._self_response._self_awaited(self.__wrapped__.aread(), lambda body: body)
 
 
 class WatchedResponse(wrapt.ObjectProxy[Any]):
@@ -92,13 +102,18 @@ class WatchedResponse(wrapt.ObjectProxy[Any]):
         self._self_seen = bytearray()
         self._self_streams: dict[int, Any] = {}
 
+    @property
+    def http_response(self) -> Any:
+        """As the SDK's; an error while its body is read settles."""
+        return _WatchedBody(self.__wrapped__.http_response, self)
+
     def parse(self, *args: Any, **kwargs: Any) -> Any:
         """As the SDK's; a stream comes back watched, the same one each time."""
-        return self._self_then(self.__wrapped__.parse(*args, **kwargs), self._self_parsed)
+        return self._self_done(lambda: self.__wrapped__.parse(*args, **kwargs), self._self_parsed)
 
     def read(self, *args: Any, **kwargs: Any) -> Any:
         """As the SDK's; settles."""
-        return self._self_then(self.__wrapped__.read(*args, **kwargs), self._self_finished)
+        return self._self_done(lambda: self.__wrapped__.read(*args, **kwargs), self._self_finished)
 
     @property
     def text(self) -> Any:
@@ -106,11 +121,11 @@ class WatchedResponse(wrapt.ObjectProxy[Any]):
         text = self.__wrapped__.text
         if not callable(text):
             return self._self_finished(text)
-        return lambda *args, **kwargs: self._self_then(text(*args, **kwargs), self._self_finished)
+        return lambda *args, **kwargs: self._self_done(lambda: text(*args, **kwargs), self._self_finished)
 
     def json(self, *args: Any, **kwargs: Any) -> Any:
         """As the SDK's; settles."""
-        return self._self_then(self.__wrapped__.json(*args, **kwargs), self._self_finished)
+        return self._self_done(lambda: self.__wrapped__.json(*args, **kwargs), self._self_finished)
 
     def iter_bytes(self, *args: Any, **kwargs: Any) -> Any:
         """As the SDK's; settles at its end."""
@@ -147,7 +162,29 @@ class WatchedResponse(wrapt.ObjectProxy[Any]):
         return do(result)
 
     async def _self_awaited(self, result: Any, do: Callable[[Any], Any]) -> Any:
-        return do(await result)
+        try:
+            found = await result
+        except BaseException as error:
+            self._self_broken(error)
+            raise
+        return do(found)
+
+    def _self_done(self, call: Callable[[], Any], do: Callable[[Any], Any]) -> Any:
+        try:
+            result = call()
+        except BaseException as error:
+            self._self_broken(error)
+            raise
+        return self._self_then(result, do)
+
+    def _self_broken(self, error: BaseException) -> None:
+        body = _body(self.__wrapped__)
+        if body is not None:
+            # It came whole: what the SDK cannot make of it is no failure of the call.
+            self._self_account.settle(_read(self._self_endpoint, body))
+            return
+        seen = bytes(self._self_seen)
+        self._self_account.settle(_read(self._self_endpoint, seen) if seen else None, error)
 
     def _self_parsed(self, parsed: Any) -> Any:
         if id(parsed) not in self._self_streams:

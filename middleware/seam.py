@@ -324,8 +324,8 @@ class Seam:
         body = arguments.get("body")
         if not isinstance(body, dict):
             return None
-        arguments["body"] = body = materialised(body, *endpoint.fields)
         try:
+            arguments["body"] = body = materialised(body, *endpoint.fields)
             return _Call(self, client, endpoint, body)
         except Exception as error:  # noqa: BLE001  (the objects that are read are the caller's)
             # What cannot be read is the SDK's or the server's to refuse, in its own words.

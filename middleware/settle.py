@@ -63,6 +63,8 @@ class Account:
         except IndexError:
             return
         how = outcome(error, ended_early=ended_early)
+        if how == "sent" and reply is not None and reply.error:
+            how = "error"
         try:
             if self.settled is not None:
                 self.settled(reply, error, how)
@@ -71,6 +73,8 @@ class Account:
             if error is None:
                 raise
             _log.warning("firsthand: %s", refusal)
+        except Exception as failure:  # noqa: BLE001  (the answer is there: what is kept of it cannot take it away)
+            _log.warning("firsthand: a reply could not be kept (%s); the call is not affected", type(failure).__name__)
         finally:
             self.trace.settle(
                 outcome=how,

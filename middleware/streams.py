@@ -13,6 +13,7 @@ from typing import Any
 import wrapt
 
 from .parts import Reply
+from .replies import reply_from
 from .sdks import Collector, Endpoint
 from .settle import Account, settle_dropped, watch_for_dropped
 
@@ -56,7 +57,7 @@ class _Watched(wrapt.ObjectProxy[Any]):
         """Gather a chunk; False for one that the caller did not ask for."""
         try:
             said = self._self_add(chunk)
-        except (AttributeError, LookupError, TypeError, ValueError):
+        except Exception:  # noqa: BLE001  (a chunk that nobody foresaw is the caller's all the same)
             return True
         if said and self._self_waiting:
             self._self_waiting = False
@@ -66,7 +67,7 @@ class _Watched(wrapt.ObjectProxy[Any]):
     def _self_settle(self, error: BaseException | None = None, *, ended_early: bool = False) -> None:
         account: Account = self._self_account
         if not account.is_settled:
-            reply = self._self_collector.reply()
+            reply = reply_from(self._self_collector.reply)
             account.settle(reply, error, ended_early=ended_early and not is_whole(reply))
 
     @property
@@ -81,7 +82,7 @@ class _Watched(wrapt.ObjectProxy[Any]):
             # The interpreter is going down, or __init__ never finished.
             return
         if not account.is_settled:
-            settle_dropped(lambda: settle_early(account, collector.reply()))
+            settle_dropped(lambda: settle_early(account, reply_from(collector.reply)))
 
 
 class _WatchedHttp(wrapt.ObjectProxy[Any]):

@@ -14,7 +14,7 @@ TIERS = (
     ("seam", "arguments"),
     ("sessions", "session", "recorded", "drive", "responses", "streams", "settle", "told", "remember"),
     ("hooks", "sdks", "transcript", "telemetry", "ledger", "settings"),
-    ("context", "crew", "matches"),
+    ("context", "crew", "matches", "replies"),
     ("turn", "resume"),
     ("records",),
     ("injection",),

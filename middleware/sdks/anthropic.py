@@ -17,7 +17,20 @@ from ..parts import Message, Part, Reply, Request, Usage
 from ..turn import SYSTEM
 from .base import Adapter, Endpoint, Placement, Seam
 from .logs import elide_texts_of
-from .reading import current_of, get, is_content, json_text, mapping_of, message_of, numbers_in, role_of, unechoed
+from .reading import (
+    TOOLS,
+    current_of,
+    get,
+    is_content,
+    json_text,
+    mapping_of,
+    message_of,
+    numbers_in,
+    place_in,
+    role_of,
+    text_in,
+    unechoed,
+)
 from .siblings import destination, posting_sibling
 
 __all__ = ["ADAPTER"]
@@ -101,7 +114,7 @@ class _MessageEvents:
     def add(self, chunk: object) -> bool:
         kind = get(chunk, "type")
         if kind == "content_block_delta":
-            block = self._blocks.get(get(chunk, "index"))
+            block = self._blocks.get(place_in(chunk))
             delta = get(chunk, "delta")
             said = get(delta, "text") or get(delta, "partial_json") or get(delta, "thinking")
             if block is not None and isinstance(said, str):
@@ -109,8 +122,8 @@ class _MessageEvents:
             return bool(said)
         if kind == "content_block_start":
             start = get(chunk, "content_block")
-            text = get(start, "text") or get(start, "thinking") or ""
-            self._blocks[get(chunk, "index")] = (start, [text] if text else [])
+            text = text_in(get(start, "text") or get(start, "thinking"))
+            self._blocks[place_in(chunk)] = (start, [text] if text else [])
             return get(start, "type") in _CALLS
         if kind == "message_start":
             message = get(chunk, "message")
@@ -245,6 +258,8 @@ def _usage(usage: object, delta: object) -> Usage:
 
 def _options(body: Mapping[str, Any]) -> dict[str, object]:
     found = numbers_in(body, _OPTIONS)
+    if body.get("tools"):
+        found[TOOLS] = body["tools"]
     stop, config = body.get("stop_sequences"), body.get("output_config")
     if isinstance(stop, (list, tuple)):
         found["stop_sequences"] = tuple(stop)

@@ -15,6 +15,7 @@ from ..parts import Message, Part, clean
 from ..plain import clean_tree, cut, exact
 
 __all__ = [
+    "TOOLS",
     "current_of",
     "get",
     "is_content",
@@ -25,8 +26,10 @@ __all__ = [
     "materialised",
     "message_of",
     "numbers_in",
+    "place_in",
     "role_of",
     "taker",
+    "text_in",
     "unechoed",
 ]
 
@@ -42,9 +45,9 @@ def taker(value: object) -> Callable[..., Any]:
 
 @functools.lru_cache(256)
 def _taker_of(kind: type[Any]) -> Callable[..., Any]:
-    if issubclass(kind, dict):
+    if kind is dict:
         return dict.get
-    return _get if issubclass(kind, Mapping) else getattr
+    return getattr if hasattr(kind, "__pydantic_fields__") else _get
 
 
 def _get(value: object, name: str, otherwise: None) -> Any:
@@ -64,6 +67,29 @@ def get(value: object, name: str) -> Any:
         return value.get(name) if isinstance(value, Mapping) else None
     except Exception:  # noqa: BLE001  (what a field of the caller's object runs is the caller's, and may raise anything)
         return None
+
+
+TOOLS: Final = "tool.definitions"
+"""The option under which a request's tools are, as the caller gave them."""
+
+
+def text_in(value: object) -> str:
+    """A piece of text; of parts of a message their texts, of any other value its JSON, of nothing ""."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, (list, tuple)):
+        return "".join(said for item in value if isinstance(said := get(item, "text"), str))
+    return json_text(value)
+
+
+def place_in(value: object, name: str = "index") -> int:
+    """The index that a piece of a streamed reply names, 0 for none; some servers write it as text."""
+    place = get(value, name)
+    if isinstance(place, str) and place.isdecimal():
+        return int(place)
+    return place if isinstance(place, int) else 0
 
 
 def numbers_in(body: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, object]:

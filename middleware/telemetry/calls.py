@@ -18,6 +18,7 @@ from . import names
 from .content import Attributes, Writer
 from .guard import attempt, guarded
 from .labels import error_type, short, without_secrets
+from .limits import length_limit
 from .metrics import Instruments
 from .options import Options
 
@@ -214,7 +215,8 @@ class RecallTrace:
             found[names.ERROR_TYPE] = outcome if error is None else error_type(error)
         writer = self._outlets.writer
         if writer is not None and self._outlets.options.on_span:
-            found |= attempt("RecallTrace.content", lambda: _opted_in(writer, matches, query), DROPPED)
+            within = writer.within(length_limit(self._span, None))
+            found |= attempt("RecallTrace.content", lambda: _opted_in(within, matches, query), DROPPED)
         return found
 
 

@@ -7,8 +7,8 @@ that is nothing but our text is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -28,6 +28,7 @@ _Json: TypeAlias = dict[str, object]
 
 _PART_COST = 64
 _OVERLAP = 256
+_MOST_TOOLS = 256
 _encode = msgspec.json.Encoder(enc_hook=exact).encode
 
 
@@ -52,6 +53,10 @@ class Writer:
     redact: Callable[[str], str]
     hard_limit: int | None = None
 
+    def within(self, hard_limit: int | None) -> Writer:
+        """This writer, or one that keeps to `hard_limit`."""
+        return self if hard_limit is None else replace(self, hard_limit=hard_limit)
+
     def of_call(self, request: Request | None, reply: Reply | None, submitted_prompt: str | None) -> Attributes:
         """The content attributes of a chat span or its event; a key is absent where there is nothing."""
         found: Attributes = {}
@@ -66,7 +71,7 @@ class Writer:
                 found[names.SYSTEM_INSTRUCTIONS] = self._bounded(self._system, (request.system, instructions))
             tools = request.options.get(names.TOOL_DEFINITIONS_OPTION)
             if tools:
-                found[names.TOOL_DEFINITIONS] = _dump(_tools(tools))
+                found[names.TOOL_DEFINITIONS] = self._bounded(_tools, tools)
         if reply is not None and reply.messages:
             found[names.OUTPUT_MESSAGES] = self._bounded(self._output, reply)
         if submitted_prompt is not None:
@@ -93,7 +98,7 @@ class Writer:
 
     def of_matches(self, matches: Iterable[Memory]) -> str:
         """Ids and scores of recalled memories, never their text."""
-        return _dump([{"id": short(match.id), "score": match.score} for match in matches])
+        return self._bounded(_matches, tuple(matches))
 
     def text(self, text: str) -> str:
         """One text on its own: redacted, cut, valid UTF-8."""
@@ -181,18 +186,22 @@ class Writer:
         return kept
 
 
-def _dump(value: object) -> str:
-    return _encode(value).decode()
-
-
-def _tools(tools: object) -> list[_Json]:
+def _tools(tools: object, limit: int) -> list[_Json]:
     items = tools if isinstance(tools, (list, tuple)) else [tools]
     found: list[_Json] = []
-    for item in items[:_OVERLAP]:
-        name = item
-        if isinstance(item, Mapping):
-            inner = item.get("function")
-            name = inner.get("name") if isinstance(inner, Mapping) else item.get("name")
-        if isinstance(name, str) and name:
-            found.append({"type": "function", "name": short(name)})
-    return found
+    for item in items[:_MOST_TOOLS]:
+        declared = _field(item, "function_declarations")
+        for one in declared[:_MOST_TOOLS] if isinstance(declared, (list, tuple)) else [item]:
+            name = one if isinstance(one, str) else _field(_field(one, "function") or one, "name")
+            name = name or getattr(one, "__name__", None)
+            if isinstance(name, str) and name:
+                found.append({"type": "function", "name": short(name)})
+    return found[: min(_MOST_TOOLS, limit // _PART_COST + 1)]
+
+
+def _field(value: object, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def _matches(matches: tuple[Memory, ...], limit: int) -> list[_Json]:
+    return [{"id": short(match.id), "score": match.score} for match in matches[: limit // _PART_COST + 1]]

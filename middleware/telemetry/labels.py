@@ -67,6 +67,7 @@ def status_code(error: BaseException) -> int | None:
     """The integer `status_code` of an SDK's exception (`code` for google-genai), or None."""
     for attribute in ("status_code", "code"):
         value = getattr(error, attribute, None)
-        if type(value) is int and 100 <= value <= 599:
+        # A stream that says later that it failed has begun with a status of success.
+        if type(value) is int and 300 <= value <= 599:
             return value
     return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Callable
 
 from opentelemetry import _logs, metrics, trace
@@ -79,20 +78,11 @@ def _writer(options: Options) -> Writer | None:
         return None
     refuse: Callable[[str], str] = _refuse
     redact = attempt("redaction", lambda: redactor(options.redact), refuse)
-    return Writer(limit=options.max_attribute_chars, redact=redact, hard_limit=_sdk_limit())
+    return Writer(limit=options.max_attribute_chars, redact=redact)
 
 
 def _refuse(text: str) -> str:
     raise ValueError("the redaction rules could not be loaded: content is not exported")
-
-
-def _sdk_limit() -> int | None:
-    """The attribute length at which the SDK would cut JSON in two; None for none."""
-    for variable in ("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"):
-        said = os.environ.get(variable, "").strip()
-        if said.isdecimal():
-            return int(said)
-    return None
 
 
 def _version() -> str:

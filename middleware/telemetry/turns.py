@@ -29,6 +29,7 @@ from .content import Attributes
 from .guard import attempt, guarded
 from .injected import metadata, sizes, suspected, too_long
 from .labels import error_type, short
+from .limits import length_limit
 from .requests import request_attributes, response_attributes, token_counts
 
 __all__ = ["TurnTrace"]
@@ -152,6 +153,8 @@ class TurnTrace:
                     found[names.INJECTION_SUSPECTED] = True
                     if too_long(error):
                         self._hint(found)
+            elif reply is not None and reply.error:
+                found[names.ERROR_TYPE] = short(reply.error)
             failed = names.ERROR_TYPE in found
             if self._span.is_recording():
                 self._span.set_attributes(found)
@@ -202,8 +205,9 @@ class TurnTrace:
         self, request: Request | None, reply: Reply | None, blocks: Mapping[int, Block], submitted_prompt: str | None
     ) -> Attributes:
         options, writer = self._outlets.options, self._outlets.writer
-        if writer is None:
+        if writer is None or self._chat is None:
             return {}
+        writer = writer.within(length_limit(self._chat, self._outlets.logger if options.on_event else None))
         content: Attributes = {}
         if options.capture != "NO_CONTENT":
             content = writer.of_call(request, reply, submitted_prompt)

@@ -184,7 +184,7 @@ class Scribe:
                     user=self.user,
                 )
                 writer.append(build(stamp))
-        except (OSError, TranscriptError) as error:
+        except Exception as error:  # noqa: BLE001  (a disk, or a value that no JSON can hold: the turn goes on)
             self._failed(error)
 
     def _failed(self, error: Exception) -> None:

@@ -13,7 +13,7 @@ from ...injection import Block
 from ...parts import Message, Part, Reply, Request, Usage
 from ...turn import SYSTEM
 from ..base import Placement
-from ..reading import current_of
+from ..reading import TOOLS, current_of
 from .contents import field, instructed, instruction_text, messages_of, part_of, written
 
 __all__ = ["GenerateContent"]
@@ -227,6 +227,9 @@ def _options(config: object) -> dict[str, object]:
         value = field(config, name)
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             found[suffix] = value
+    tools = field(config, "tools")
+    if tools:
+        found[TOOLS] = tools
     stop, level = field(config, "stop_sequences"), field(field(config, "thinking_config"), "thinking_level")
     if isinstance(stop, (list, tuple)):
         found["stop_sequences"] = tuple(stop)

@@ -13,7 +13,20 @@ from ...injection import Block
 from ...parts import Message, Part, Reply, Request, Role, Usage
 from ...turn import SYSTEM
 from ..base import Placement
-from ..reading import current_of, get, is_content, mapping_of, message_of, numbers_in, role_of, taker, unechoed
+from ..reading import (
+    TOOLS,
+    current_of,
+    get,
+    is_content,
+    mapping_of,
+    message_of,
+    numbers_in,
+    place_in,
+    role_of,
+    taker,
+    text_in,
+    unechoed,
+)
 
 __all__ = ["Chat"]
 
@@ -142,7 +155,7 @@ class _ChatChunks:
         said = False
         take = taker(chunk)
         for choice in take(chunk, "choices", None) or ():
-            index = get(choice, "index") or 0
+            index = place_in(choice)
             state = self._choices.get(index)
             if state is None:
                 state = self._choices[index] = _Choice()
@@ -183,15 +196,15 @@ class _Choice:
         thought = _unlisted(delta, "reasoning_content")
         calls = take(delta, "tool_calls", None)
         if text:
-            self.texts.append(text)
+            self.texts.append(text_in(text))
         if thought:
-            self.thoughts.append(thought)
+            self.thoughts.append(text_in(thought))
         for call in calls or ():
-            fragments = self.tools.setdefault(get(call, "index") or 0, ["", "", ""])
+            fragments = self.tools.setdefault(place_in(call), ["", "", ""])
             function = get(call, "function")
-            fragments[0] = fragments[0] or get(call, "id") or ""
-            fragments[1] = fragments[1] or get(function, "name") or ""
-            fragments[2] += get(function, "arguments") or ""
+            fragments[0] = fragments[0] or str(get(call, "id") or "")
+            fragments[1] = fragments[1] or str(get(function, "name") or "")
+            fragments[2] += text_in(get(function, "arguments"))
         return bool(text or thought or calls)
 
     def message(self) -> Message:
@@ -294,6 +307,8 @@ def _options(body: Mapping[str, Any]) -> dict[str, object]:
         found["reasoning.level"] = effort
     if isinstance(stop, (str, list, tuple)):
         found["stop_sequences"] = (stop,) if isinstance(stop, str) else tuple(stop)
+    if body.get("tools"):
+        found[TOOLS] = body["tools"]
     kind = get(body.get("response_format"), "type")
     if isinstance(kind, str):
         found["output.type"] = "json" if kind in ("json_object", "json_schema") else kind

@@ -14,7 +14,7 @@ from ...injection import Block
 from ...parts import Message, Part, Reply, Request, Usage
 from ...turn import SYSTEM
 from ..base import Placement
-from ..reading import current_of, get, is_content, mapping_of, message_of, numbers_in, unechoed
+from ..reading import TOOLS, current_of, get, is_content, mapping_of, message_of, numbers_in, place_in, unechoed
 
 __all__ = ["Responses"]
 
@@ -71,6 +71,7 @@ class Responses:
             model=get(value, "model"),
             finish_reasons=_finish(value, parts),
             usage=_usage(get(value, "usage")),
+            error=str(get(get(value, "error"), "code") or "failed") if get(value, "status") == "failed" else "",
         )
 
     def collector(self) -> _Events:
@@ -83,11 +84,12 @@ class Responses:
 class _Events:
     """Puts the events of a streamed response together."""
 
-    __slots__ = ("_endpoint", "_final", "_id", "_items", "_model", "_said")
+    __slots__ = ("_endpoint", "_error", "_final", "_id", "_items", "_model", "_said")
 
     def __init__(self, endpoint: Responses) -> None:
         self._endpoint = endpoint
         self._final: object = None
+        self._error = ""
         self._id: str | None = None
         self._model: str | None = None
         self._items: dict[int, object] = {}
@@ -103,12 +105,14 @@ class _Events:
                 "response.output_text.delta",
                 "response.function_call_arguments.delta",
             ):
-                self._said.setdefault(get(chunk, "output_index") or 0, []).append(delta)
+                self._said.setdefault(place_in(chunk, "output_index"), []).append(delta)
             return bool(delta)
         if kind in _ENDS:
             self._final = get(chunk, "response")
         elif kind in ("response.output_item.added", "response.output_item.done"):
-            self._items[get(chunk, "output_index") or 0] = get(chunk, "item")
+            self._items[place_in(chunk, "output_index")] = get(chunk, "item")
+        elif kind == "error":
+            self._error = str(get(chunk, "code") or "error")
         elif kind == "response.created":
             response = get(chunk, "response")
             self._id, self._model = get(response, "id"), get(response, "model")
@@ -126,7 +130,8 @@ class _Events:
             elif said:
                 parts.append(Part(kind="text", text=said))
         messages = (Message(role="assistant", parts=tuple(parts)),) if parts else ()
-        return Reply(messages=messages, id=self._id, model=self._model)
+        reasons = ("error",) if self._error else ()
+        return Reply(messages=messages, id=self._id, model=self._model, finish_reasons=reasons, error=self._error)
 
 
 def _messages(given: object) -> tuple[Message, ...]:
@@ -264,6 +269,8 @@ def _usage(usage: object) -> Usage:
 
 def _options(body: Mapping[str, Any]) -> dict[str, object]:
     found = numbers_in(body, _OPTIONS)
+    if body.get("tools"):
+        found[TOOLS] = body["tools"]
     previous, effort = body.get("previous_response_id"), get(body.get("reasoning"), "effort")
     if isinstance(previous, str):
         found["previous_response.id"] = previous
