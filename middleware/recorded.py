@@ -7,7 +7,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 from urllib.parse import unquote
 
 from .errors import TranscriptError
@@ -17,6 +17,7 @@ from .resume import Shown, replay, rows
 from .told import Told, instruction_of
 from .transcript import Branch, Scribe, TranscriptWriter, load
 from .transcript.foreign import recognise
+from .transcript.reader import not_a_transcript
 from .transcript.wire import anthropic_request, openai_request
 from .transcript.writer import Durability
 from .turn import Opened
@@ -56,17 +57,23 @@ class Recorded:
     ) -> Self:
         """The session of a transcript, to go on with: `app.wrap(client, session=Session.resume(path))`.
 
-        What it sends next is written to that file. Raises OSError when it cannot be read, `TranscriptError` for
-        one that is no transcript or another program's, ValueError when it is another user's.
+        What it sends next is written to that file, by a middleware without `transcripts` too. Raises OSError
+        when it cannot be read, `TranscriptError` for one that is no transcript or another program's, ValueError when
+        it is another user's.
         """
+        if durability not in get_args(Durability):
+            raise ValueError(f"{durability!r} is no durability; one of {', '.join(get_args(Durability))}")
         place = Path(path).absolute()
         foreign = recognise(place)
         if foreign is not None:
-            raise TranscriptError(
-                f"{place} is a session of {foreign.program}, which goes on in its own files; "
-                "bring it over with `firsthand transcript import` and resume that"
-            )
-        written = next((id for record in load(place) if isinstance(id := record.get("sessionId"), str) and id), None)
+            hint = ""
+            if foreign.program == "Claude Code":
+                hint = "; bring it over with `firsthand transcript import` and resume that"
+            raise TranscriptError(f"{place} is a session of {foreign.program}, which goes on in its own files{hint}")
+        branch = load(place)
+        if not len(branch) and place.stat().st_size:
+            raise not_a_transcript(place)
+        written = next((id for record in branch if isinstance(id := record.get("sessionId"), str) and id), None)
 
         def scribe(session_id: str) -> Scribe:
             writer = TranscriptWriter(place, durability=durability)

@@ -89,7 +89,8 @@ class _Call:
         wiring = self._seam.wiring
         if not self._is_turn:
             return True
-        return self._submission is None and wiring.store is None and not wiring.transcribes and not wiring.hooks.hooks
+        kept = wiring.transcribes or (self._session is not None and self._session.transcript_path)
+        return self._submission is None and wiring.store is None and not kept and not wiring.hooks.hooks
 
     def steps(self) -> Generator[Any, Any, Admitted]:
         """The steps of this turn, for a driver."""

@@ -297,3 +297,74 @@ def test_a_resumed_session_that_is_let_go_syncs_and_closes_its_file(tmp_path: Pa
     assert session.history()
     del session
     assert len(list(Path("/proc/self/fd").iterdir())) == open_before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1}\n{"b": 2}\n',
+        'import json\n\nprint({"a": 1})\n',
+        '{"resourceSpans": []}\n',
+        '{"uuid": "1", "type": "user", "mess',
+        '{"uuid": "1", "type": "no such type"}\n',
+    ],
+    ids=["objects", "a program", "telemetry", "torn", "a type that nobody knows"],
+)
+def test_a_file_without_a_record_is_not_resumed(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "data.jsonl"
+    path.write_text(text)
+    with pytest.raises(TranscriptError) as refused:
+        Session.resume(path)
+    said = f"{path} is not a transcript: no line of it is a record; name a .jsonl transcript"
+    assert (str(refused.value), path.read_text()) == (said, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"a": 1}\n', "is not a transcript: no line of it is a record; name a .jsonl transcript"),
+        ("import json\n", "is not a transcript: no line of it is a JSON object; name a .jsonl transcript"),
+        (
+            '{"uuid": "1", "type": "user", "sessionId": "other", "message": {"parts": [{"text": "hi"}]}}\n',
+            "it holds the session 'other'; move it out of the way",
+        ),
+    ],
+)
+def test_a_session_writes_into_no_file_that_is_not_its_own_transcript(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, why: str
+) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text(text)
+    with app_of(tmp_path) as app:
+        session = app.open("s")
+        for _ in range(2):
+            ask(app.wrap(LocalModel().openai(), session=session), [{"role": "user", "content": "hi"}])
+    assert path.read_text() == text
+    assert str(session.transcript_error).endswith(why)
+    said = f"firsthand: transcript {path} cannot be written: {session.transcript_error}; the conversation goes on"
+    assert [record.message for record in caplog.records] == [f"{said} without it"]
+    with app_of(tmp_path, strict=True) as app, pytest.raises(TranscriptError, match="cannot be written"):
+        ask(app.wrap(LocalModel().openai(), session=app.open("s")), [{"role": "user", "content": "hi"}])
+
+
+def test_a_resumed_file_is_written_on_without_the_setting_transcripts(tmp_path: Path) -> None:
+    talked(tmp_path)
+    path = tmp_path / "s.jsonl"
+    with Middleware() as app:
+        client = app.wrap(LocalModel("thanks").openai(), session=Session.resume(path))
+        ask(client, [{"role": "user", "content": "and now?"}])
+    assert [json.loads(line)["message"]["parts"] for line in path.read_text().splitlines()[-2:]] == [
+        [{"text": "and now?"}],
+        [{"text": "thanks"}],
+    ]
+
+
+def test_a_durability_that_is_none_and_a_gemini_file_say_what_to_do(tmp_path: Path) -> None:
+    talked(tmp_path)
+    durability: Any = "x"
+    with pytest.raises(ValueError, match="'x' is no durability; one of os, group, record"):
+        Session.resume(tmp_path / "s.jsonl", durability=durability)
+    path = tmp_path / "session.json"
+    path.write_text('{"sessionId": "g", "projectHash": "h", "messages": []}')
+    with pytest.raises(TranscriptError, match=r"is a session of Gemini CLI, which goes on in its own files$"):
+        Session.resume(path)

@@ -85,8 +85,8 @@ class Branch:
 def load(path: str | Path) -> Branch:
     """Find the conversation in a file, to be read from it record by record.
 
-    Raises `TranscriptError` for a file that is no transcript or holds several sessions, OSError when it cannot be
-    read. Its flaws do not name what is unknown, which `walk` looks for in every part.
+    Raises `TranscriptError` for a file that is no transcript (one that is merely torn is) or holds several sessions,
+    OSError when it cannot be read. Its flaws do not name what is unknown, which `walk` looks for in every part.
     """
     flaws: list[Flaw] = []
     pieces = _Pieces(file_of(path))
@@ -106,7 +106,7 @@ def load(path: str | Path) -> Branch:
                 for at, line in enumerate(lines, number):
                     chain.extend(map(Head.of, tally.line(line, at, flaws.append)))
             number += len(lines)
-        tally.refuse_foreign(pieces.path)
+        tally.refuse_foreign(pieces.path, records=len(chain))
         positions = chain.branch()
     return Branch(pieces, chain, positions, tuple(flaws))
 

@@ -19,7 +19,17 @@ from ..errors import TranscriptError
 from ..records import Record
 from .flaws import Flaw
 
-__all__ = ["Tally", "Transcript", "file_of", "iter_records", "parse", "read", "records_in_line", "scan"]
+__all__ = [
+    "Tally",
+    "Transcript",
+    "file_of",
+    "iter_records",
+    "not_a_transcript",
+    "parse",
+    "read",
+    "records_in_line",
+    "scan",
+]
 
 _MAX_INT_DIGITS = 4000
 _SCANS = 32
@@ -81,6 +91,11 @@ def records_in_line(line: bytes) -> tuple[list[Record], str | None]:
     return found, detail
 
 
+def not_a_transcript(place: Path) -> TranscriptError:
+    """The error for a file that holds something, and no record."""
+    return TranscriptError(f"{place} is not a transcript: no line of it is a record; name a .jsonl transcript")
+
+
 class Tally:
     """Whether a file showed any JSON object, and any line that not even begins like one."""
 
@@ -99,12 +114,17 @@ class Tally:
             on_flaw(Flaw(name="invalid_record", line=number, detail=detail))
         return found
 
-    def refuse_foreign(self, place: Path) -> None:
-        """Raise `TranscriptError` for a file without a single JSON object that is not merely torn."""
+    def refuse_foreign(self, place: Path, *, records: int | None = None) -> None:
+        """Raise `TranscriptError` for a file without a single JSON object that is not merely torn.
+
+        With `records`, how many there were, also for one whose objects are no records.
+        """
         if self.foreign and not self.objects:
             raise TranscriptError(
                 f"{place} is not a transcript: no line of it is a JSON object; name a .jsonl transcript"
             )
+        if records == 0 and self.objects:
+            raise not_a_transcript(place)
 
 
 def _records(lines: Iterable[bytes], on_flaw: Callable[[Flaw], None], tally: Tally) -> Iterator[Record]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
@@ -51,6 +51,7 @@ class Scribe:
     on_error: Callable[[Exception], None] | None = None
     error: Exception | None = None
     _looked: bool = False
+    _refused: TranscriptError | None = None
     _names: dict[str, str] = field(default_factory=dict)
 
     def owner(self) -> str | None:
@@ -73,9 +74,23 @@ class Scribe:
         first, self._looked = not self._looked, True
         try:
             told = self.writer.catch_up()
-            yield from told if not first else load(self.writer.path) if self.writer.path.exists() else ()
+            yield from told if not first else self._branch()
         except (OSError, TranscriptError) as error:
             self._failed(error)
+
+    def _branch(self) -> Iterable[records.Record]:
+        """The live branch of the file; one that is not this session's own transcript is not written into."""
+        if not self.writer.path.exists():
+            return ()
+        try:
+            branch = load(self.writer.path)
+            held = next((id for record in branch if isinstance(id := record.get("sessionId"), str)), None)
+            if held not in (None, clean(self.session_id)):
+                raise TranscriptError(f"it holds the session {held!r}; move it out of the way")
+        except TranscriptError as error:
+            self._refused = error
+            raise
+        return branch
 
     def opened(self, opened: Opened, scene: Scene, ids: TraceIds, *, parent: str | None) -> None:
         """Write what a session's start brought: its parent, and the context in its system instruction."""
@@ -169,6 +184,9 @@ class Scribe:
 
     def _append(self, scene: Scene, ids: TraceIds, build: Callable[[records.Stamp], dict[str, Any]]) -> None:
         writer = self.writer
+        if self._refused is not None:
+            self._failed(self._refused)
+            return
         try:
             with writer.exclusive():
                 stamp = records.Stamp(
