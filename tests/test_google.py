@@ -113,6 +113,7 @@ def test_other_classes_of_the_package_are_refused():
         ("", []),
         (("hi", IMAGE), ["hi", None]),
         ({"hi"}, ["hi"]),
+        ([b"hi", "there"], ["hi", "there"]),
         (deque(["hi", IMAGE]), ["hi", None]),
         ([("hi", IMAGE)], ["hi", None]),
         ({"role": "user", "parts": ({"text": "hi"},)}, ["hi"]),
@@ -151,6 +152,16 @@ def test_contents_that_can_be_read_once_are_read_and_sent(model, made, stream):
     said = [[texts(content) for content in contents] for contents in model.contents()]
     assert said == [[["hi", "there", context(1)]], [["hi", "there", context(2)]]]
     assert seen == ["hithere", "hithere"]
+
+
+@pytest.mark.parametrize("contents", [5, [5.5], ["hi", 5]])
+def test_what_is_no_content_is_refused_in_the_sdks_words(model, client, contents):
+    said = []
+    for made in (model.client(), client):
+        with pytest.raises(ValueError, match="validation error") as caught:
+            made.models.generate_content(model="g", contents=contents)
+        said.append(str(caught.value))
+    assert said[0] == said[1]
 
 
 def test_pictures_are_kept_as_they_are(model, client):

@@ -66,6 +66,8 @@ def _elided(value: Any) -> Any:
         return _shape(value)
     except RecursionError:
         return "<nested too deeply>"
+    except Exception:  # noqa: BLE001  (a filter's error is raised where the line is logged, into the call)
+        return f"<{type(value).__name__}>"
 
 
 def _shape(value: Any, key: object = None) -> Any:

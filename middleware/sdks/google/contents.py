@@ -19,6 +19,7 @@ __all__ = ["field", "instructed", "instruction_text", "kept", "messages_of", "pa
 _Kind: TypeAlias = Literal["part", "parts", "content"]
 _LISTS: Final = (list, tuple, set, frozenset, deque)
 """What the SDK takes for a list: what pydantic makes one of."""
+_NOTHING_SAID: Final = (int, float)
 _ROLES: Final = {"model": "assistant"}
 _SAID: Final = ("output", "result")
 
@@ -106,6 +107,8 @@ def _kind(item: object) -> _Kind:
         return "part"
     if isinstance(item, _LISTS):
         return "parts"
+    if isinstance(item, _NOTHING_SAID):
+        raise TypeError("no content")
     if isinstance(item, Mapping):
         return "content" if not item or "parts" in item or "role" in item else "part"
     return "content" if hasattr(item, "parts") and hasattr(item, "role") else "part"
@@ -115,6 +118,9 @@ def part_of(raw: object) -> Part:
     """Read a part: a string, a part of the SDK or its mapping, an uploaded file, a picture."""
     if isinstance(raw, str):
         return Part(kind="text", text=raw, raw=raw)
+    if isinstance(raw, bytes):
+        # The SDK sends it as text.
+        return Part(kind="text", text=raw.decode("utf-8", "replace"), raw=raw)
     text = field(raw, "text")
     if isinstance(text, str):
         return Part(kind="reasoning" if field(raw, "thought") is True else "text", text=text, raw=raw)
