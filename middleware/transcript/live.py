@@ -48,12 +48,15 @@ class Branch:
     """The live branch of a file, root first, as `walk` gives it; iterate it as often as you like.
 
     Each iteration reads the file again, a piece at a time, so that nothing is kept of dead branches, nor of what
-    was read. `flaws` are those of the lines and of the chain. Iterating raises `TranscriptError` when the file was
+    was read. `flaws` are those of the lines and of the chain, `leaf` is the uuid of the last record, None for none,
+    and `size` how many bytes of the file were there. Iterating raises `TranscriptError` when the file was
     replaced or cut meanwhile, and OSError when it cannot be read.
     """
 
     def __init__(self, pieces: _Pieces, chain: Chain, positions: list[int], flaws: tuple[Flaw, ...]) -> None:
         self.path = pieces.path
+        self.size = pieces.size
+        self.leaf: str | None = chain.record(positions[-1])["uuid"] if positions else None
         self.flaws = flaws
         self._pieces = pieces
         self._chain = chain
@@ -107,8 +110,7 @@ def load(path: str | Path) -> Branch:
                     chain.extend(map(Head.of, tally.line(line, at, flaws.append)))
             number += len(lines)
         tally.refuse_foreign(pieces.path, records=len(chain))
-        positions = chain.branch()
-    return Branch(pieces, chain, positions, tuple(flaws))
+        return Branch(pieces, chain, chain.branch(), tuple(flaws))
 
 
 def _plain_heads(data: bytes, lines: list[bytes]) -> list[Head] | None:
@@ -129,7 +131,7 @@ class _Pieces:
         self._firsts: list[int] = []
         self._spans: list[tuple[int, int, bool]] = []
         self._kept: OrderedDict[int, list[Record]] = OrderedDict()
-        self._size = 0
+        self.size = 0
         self._id: tuple[int, int] | None = None
         self._fd = -1
         self._inside = 0
@@ -155,7 +157,7 @@ class _Pieces:
     def new(self) -> Iterator[bytes]:
         """What follows the pieces that were added, in whole lines but for the last."""
         length = _PIECE
-        while data := os.pread(self._fd, length, self._size):
+        while data := os.pread(self._fd, length, self.size):
             end = data.rfind(b"\n") + 1
             if not end and len(data) == length:
                 length *= 8
@@ -166,8 +168,8 @@ class _Pieces:
     def add(self, length: int, *, first: int, is_plain: bool) -> None:
         """Note the next piece: how long it is, and the position of its first record."""
         self._firsts.append(first)
-        self._spans.append((self._size, length, is_plain))
-        self._size += length
+        self._spans.append((self.size, length, is_plain))
+        self.size += length
 
     def record(self, position: int) -> Record:
         """The whole record at a position."""
@@ -193,7 +195,7 @@ class _Pieces:
         fd = os.open(self.path, _OPEN)
         state = os.fstat(fd)
         file = (state.st_dev, state.st_ino)
-        if self._id not in (None, file) or state.st_size < self._size:
+        if self._id not in (None, file) or state.st_size < self.size:
             os.close(fd)
             raise self._changed()
         self._id = file
