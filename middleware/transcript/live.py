@@ -103,13 +103,13 @@ def load(path: str | Path) -> Branch:
             heads = _plain_heads(data, lines)
             pieces.add(len(data), first=len(chain), is_plain=heads is not None)
             if heads is not None:
-                tally.objects = True
+                tally.objects = tally.records = True
                 chain.extend(heads)
             else:
                 for at, line in enumerate(lines, number):
                     chain.extend(map(Head.of, tally.line(line, at, flaws.append)))
             number += len(lines)
-        tally.refuse_foreign(pieces.path, records=len(chain))
+        tally.refuse_foreign(pieces.path)
         return Branch(pieces, chain, chain.branch(), tuple(flaws))
 
 

@@ -64,8 +64,7 @@ def parse(data: bytes) -> Transcript:
 def iter_records(path: str | Path, on_flaw: Callable[[Flaw], None] = lambda flaw: None) -> Iterator[Record]:
     """Yield the records of a file one by one, holding one line in memory.
 
-    Raises `TranscriptError` for a folder, and at the end for a file without a single JSON object that is not
-    merely torn.
+    Raises `TranscriptError` for a folder, and at the end for a file without a single record that is not merely torn.
     """
     place = file_of(path)
     tally = Tally()
@@ -97,33 +96,32 @@ def not_a_transcript(place: Path) -> TranscriptError:
 
 
 class Tally:
-    """Whether a file showed any JSON object, and any line that not even begins like one."""
+    """Whether a file showed any record, any JSON object, and any line that is no record, torn or whole."""
 
-    __slots__ = ("foreign", "objects")
+    __slots__ = ("foreign", "objects", "records")
 
     def __init__(self) -> None:
         self.foreign = False
         self.objects = False
+        self.records = False
 
     def line(self, line: bytes, number: int, on_flaw: Callable[[Flaw], None]) -> list[Record]:
         """The records of one line, counted; what was wrong with it goes to `on_flaw`."""
         found, detail, objects = scan(line)
         self.objects = self.objects or objects
+        self.records = self.records or bool(found)
         if detail is not None:
-            self.foreign = self.foreign or not _like_an_object(line)
+            self.foreign = self.foreign or detail == _NO_RECORD or not _like_an_object(line)
             on_flaw(Flaw(name="invalid_record", line=number, detail=detail))
         return found
 
-    def refuse_foreign(self, place: Path, *, records: int | None = None) -> None:
-        """Raise `TranscriptError` for a file without a single JSON object that is not merely torn.
-
-        With `records`, how many there were, also for one whose objects are no records.
-        """
+    def refuse_foreign(self, place: Path) -> None:
+        """Raise `TranscriptError` for a file without a single record that is not merely torn."""
         if self.foreign and not self.objects:
             raise TranscriptError(
                 f"{place} is not a transcript: no line of it is a JSON object; name a .jsonl transcript"
             )
-        if records == 0 and self.objects:
+        if self.foreign and not self.records:
             raise not_a_transcript(place)
 
 
@@ -148,10 +146,11 @@ def scan(line: bytes) -> tuple[list[Record], str | None, bool]:
     if not isinstance(value, dict):
         return [], f"a JSON {_NAMES.get(type(value), 'value')} where a record belongs", False
     if not _is_record(value):
-        return [], "an object without a uuid and a type", True
+        return [], _NO_RECORD, True
     return [value], None, True
 
 
+_NO_RECORD = "an object without a uuid and a type"
 _NAMES = {list: "array", str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 

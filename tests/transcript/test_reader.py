@@ -132,7 +132,18 @@ def test_a_file_without_one_json_object_is_no_transcript(tmp_path: Path, data: b
         transcript.read(path)
 
 
-@pytest.mark.parametrize("data", [b"", b"\n", b"\0" * 4096, A[:1], A[:20], A[:20] + b"\n" + B[:30]])
+@pytest.mark.parametrize("data", [b'{"a": 1}\n', b'import json\nprint({"a": 1})\n', b'{"a": 1}\n' + A[:20]])
+def test_a_file_of_objects_that_are_no_records_is_no_transcript(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(data)
+    with pytest.raises(TranscriptError, match="is not a transcript: no line of it is a record"):
+        transcript.read(path)
+
+
+CUT_IN_ITS_MESSAGE = b'{"uuid":"1","type":"user","message":{"role":"user","parts":[{"text":"hi"}'
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b"\0" * 4096, A[:1], A[:20], A[:20] + b"\n" + B[:30], CUT_IN_ITS_MESSAGE])
 def test_a_file_that_was_cut_in_its_first_record_is_an_empty_transcript(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "s.jsonl"
     path.write_bytes(data)
