@@ -264,3 +264,8 @@ def test_texts_and_places_of_pieces() -> None:
         "5",
     ]
     assert [place_in({"index": index}) for index in (2, "3", None, "x", [1])] == [2, 3, 0, 0, 0]
+
+
+def test_a_reply_that_gives_no_finish_reason_has_none(captured: Captured) -> None:
+    app(captured).wrap_call(lambda messages: {"message": {"role": "assistant", "content": "x"}})(messages=ASKED)
+    assert "gen_ai.response.finish_reasons" not in chat_of(captured)

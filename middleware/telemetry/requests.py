@@ -47,7 +47,7 @@ def response_attributes(reply: Reply | None, *, broken: bool, first_chunk: float
         found[names.RESPONSE_ID] = short(reply.id)
     if reply.model:
         found[names.RESPONSE_MODEL] = short(reply.model)
-    if reply.finish_reasons and not broken:
+    if any(reply.finish_reasons) and not broken:
         found[names.FINISH_REASONS] = tuple(short(reason) for reason in reply.finish_reasons)
     usage = reply.usage
     for name, count in (
