@@ -90,6 +90,7 @@ class Scribe:
         except TranscriptError as error:
             self._refused = error
             raise
+        self.writer.hang_from(branch.leaf, branch.size)
         return branch
 
     def opened(self, opened: Opened, scene: Scene, ids: TraceIds, *, parent: str | None) -> None:

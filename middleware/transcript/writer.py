@@ -16,11 +16,11 @@ from typing import Literal, TypeAlias
 
 from ..forked import renew_in_child
 from ..records import Record
-from .files import last_newline, last_uuid, lock_briefly, make_folders, open_file, sync_names
-from .flaws import joins_chain
+from .files import last_newline, lock_briefly, make_folders, open_file, sync_names
 from .lines import encode_line
 from .reader import parse
 from .syncing import GroupSync
+from .tail import Tail
 
 __all__ = ["Durability", "TranscriptWriter"]
 
@@ -55,10 +55,9 @@ class TranscriptWriter:
         self._named: tuple[int, int] | None = None
         self._made: list[Path] = []
         self._looked = False
-        self._tail: str | None = None
+        self._tail = Tail()
         self._read_to = 0
         self._known_end = 0
-        self._tail_end = 0
         self._whole = True
         self._own: set[str] = set()
         self._dirty = False
@@ -76,7 +75,9 @@ class TranscriptWriter:
         """The uuid that the next record's parent must be: the last one persisted on the chain; None for none."""
         with self.lock:
             self._open(create=False)
-            return self._tail
+            if self._tail.end < 0:
+                self._tail.move(self._fd, self.path, self._size())
+            return self._tail.uuid
 
     @property
     def is_open(self) -> bool:
@@ -103,15 +104,12 @@ class TranscriptWriter:
             if not (self._whole if alone else self._ends_with_newline(size)):
                 line = b"\n" + line
             end = self._write(line)
-            self._tail_end = end if end == size + len(line) else -1
-            uuid = record.get("uuid")
+            self._tail.appended(record, size, end if end == size + len(line) else -1)
             if alone and end == size + len(line):
                 self._read_to = self._known_end = end
                 self._whole = True
             else:
-                self._own.add(str(uuid))
-            if isinstance(uuid, str) and joins_chain(record):
-                self._tail = uuid
+                self._own.add(str(record.get("uuid")))
             self._persist()
             if self._sync_error is not None:
                 error, self._sync_error = self._sync_error, None
@@ -138,16 +136,20 @@ class TranscriptWriter:
             data = os.pread(self._fd, size - self._read_to, self._read_to)
             data = data[: data.rfind(b"\n") + 1]
             self._read_to += len(data)
-            self._known_end = self._tail_end = size
+            self._known_end = size
             self._whole = self._read_to == size
             records = parse(data).records
-            for record in records:
-                if joins_chain(record):
-                    self._tail = record["uuid"]
+            if self._tail.end >= 0:
+                self._tail.move(self._fd, self.path, size)
             others = [record for record in records if record["uuid"] not in self._own]
             if self._whole:
                 self._own.clear()
             return others
+
+    def hang_from(self, leaf: str | None, size: int) -> None:
+        """Let `tail` be the leaf that a reader of the file's first `size` bytes found: it is not looked for again."""
+        with self.lock:
+            self._tail.found(leaf, size)
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -166,8 +168,7 @@ class TranscriptWriter:
                 self._let_go()
             if state.st_size < self._read_to:
                 self._start_anew(state.st_size)
-            if state.st_size != self._tail_end:
-                self._tail, self._tail_end = last_uuid(self._fd, state.st_size), state.st_size
+            self._tail.move(self._fd, self.path, state.st_size)
             self._holds += 1
             try:
                 yield
@@ -239,17 +240,16 @@ class TranscriptWriter:
             os.close(fd)
 
     def _look(self, size: int) -> None:
-        """Learn the end and the tail from the file itself."""
-        self._tail = last_uuid(self._fd, size)
+        """Learn the end from the file itself."""
+        self._tail.forget(size)
         self._whole = self._ends_with_newline(size)
         self._read_to = size if self._whole else last_newline(self._fd, size) + 1
-        self._known_end = self._tail_end = size
+        self._known_end = size
 
     def _start_anew(self, size: int) -> None:
-        """Begin again with another file, of which nothing was read but its tail."""
-        self._tail = last_uuid(self._fd, size)
+        """Begin again with another file, of which nothing was read."""
+        self._tail.forget(size)
         self._own.clear()
-        self._tail_end = size
         self._read_to = self._known_end = 0
         self._whole = True
 
