@@ -26,7 +26,12 @@ def watch(answer: Any, account: Account, endpoint: Endpoint) -> Any:
     if _is_value(kind):
         account.settle(reply_from(lambda: endpoint.reply(answer)))
         return answer
-    if hasattr(answer, "http_response") and hasattr(answer, "parse"):
+    try:
+        is_response = hasattr(answer, "http_response") and hasattr(answer, "parse")
+    except Exception:  # noqa: BLE001  (a function's answer may raise anything when it is asked)
+        account.settle(None)
+        return answer
+    if is_response:
         return _watched_response(answer, account, endpoint)
     stream = watch_stream(answer, account, endpoint)
     if stream is not None:

@@ -166,18 +166,10 @@ class _Messages(Chat):
         return {**made, "messages": _like(body.get("messages"), messages)}
 
     def reply(self, value: object) -> Reply:
-        try:
-            return super().reply(_as_openai(value, "message", 0))
-        except Exception as error:  # noqa: BLE001  (an answer is the function's, and may be anything)
-            _unread(error)
-            return Reply()
+        return super().reply(_as_openai(value, "message", 0))
 
     def collector(self) -> Any:
         return _Chunks(super().collector())
-
-
-def _unread(error: Exception) -> None:
-    _log.warning("firsthand: an answer cannot be read (%s); it is handed on as it is", type(error).__name__)
 
 
 def _as_mapping(message: Message) -> Message:
@@ -232,25 +224,17 @@ def _like(given: object, messages: list[Any]) -> Any:
 class _Chunks:
     """The chunks of either shape."""
 
-    __slots__ = ("_calls", "_chunks", "_reads")
+    __slots__ = ("_calls", "_chunks")
 
     def __init__(self, chunks: Collector) -> None:
         self._chunks = chunks
         self._calls = 0
-        self._reads = True
 
     def add(self, chunk: object) -> bool:
-        if not self._reads:
-            return False
-        try:
-            read = _as_openai(chunk, "delta", self._calls)
-            if read is not chunk:
-                self._calls += len(get(get(chunk, "message"), "tool_calls") or ())
-            return self._chunks.add(read)
-        except Exception as error:  # noqa: BLE001  (as above)
-            self._reads = False
-            _unread(error)
-            return False
+        read = _as_openai(chunk, "delta", self._calls)
+        if read is not chunk:
+            self._calls += len(get(get(chunk, "message"), "tool_calls") or ())
+        return self._chunks.add(read)
 
     def reply(self) -> Reply:
         return self._chunks.reply()
