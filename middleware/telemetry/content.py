@@ -173,15 +173,16 @@ class Writer:
         if len(text) <= keep:
             kept = self.redact(clean(text))
         else:
-            kept = ""
+            kept, whole = "", keep
             if keep:
                 stop = past_cut(text, keep)
                 said = clean(text[:stop])
                 kept = self.redact(said)
-                # What redaction took away draws nothing in from beyond the cut, where a secret may be half there.
-                kept = kept[: max(0, min(keep, len(kept) - alike_at_the_end(said, kept, stop - keep)))]
+                if kept is not said:
+                    # What was taken away draws nothing in from beyond the cut, where a secret may be half there.
+                    whole = max(0, min(keep, len(kept) - alike_at_the_end(said, kept, stop - keep)))
             # A mark beyond ASCII would double what the text takes in memory.
-            kept = f"{kept} [cut: {len(kept)} of {len(text)} characters kept]"
+            kept = f"{kept:.{whole}} [cut: {whole} of {len(text)} characters kept]"
         budget.left -= len(kept) + _PART_COST
         return kept
 
