@@ -24,6 +24,7 @@ __all__ = [
     "Usage",
     "abridged",
     "clean",
+    "frozen",
     "is_blank",
     "text_of",
     "trim",
@@ -105,7 +106,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
             if part.kind in ("tool_call", "tool_response"):
                 tools.append(part.id or part.name)
             elif part.kind in ("media", "other"):
-                others.append(_frozen(part.raw))
+                others.append(frozen(part.raw))
         return (self.role, abridged(clean(self.text)), tuple(tools), tuple(others))
 
 
@@ -143,7 +144,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     the last message of the tool results when `tool_result` is true; None when there is neither. `system` is
     the text of instructions that travel outside `messages`; `thread` names what the provider keeps of the
     conversation (a previous response, a conversation), when only new input is sent. `options` are request
-    parameters for telemetry, by their semantic-convention suffix.
+    parameters for telemetry, by their semantic-convention suffix. `shape` names the kind of wire message that
+    `raw` of its messages is: openai (chat.completions), responses, anthropic or google.
     """
 
     messages: tuple[Message, ...]
@@ -154,6 +156,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     system: str = ""
     thread: str | None = None
     options: Mapping[str, object] = msgspec.field(default_factory=dict)
+    shape: str = ""
 
     def pre_injection_text(self) -> PreInjectionText:
         """The current message's text parts, joined without a separator; "" for tool results (spec 1.2)."""
@@ -218,7 +221,7 @@ def clean(text: str) -> str:
     return text
 
 
-def _frozen(value: object, depth: int = 0) -> object:
+def frozen(value: object, depth: int = 0) -> object:
     """A hashable stand-in for a JSON-like value: equal for equal values, null fields left out.
 
     An SDK's object and the JSON that it was dumped to are the same. What is nested deeper than a message can be is
@@ -234,13 +237,13 @@ def _frozen(value: object, depth: int = 0) -> object:
     if isinstance(value, Mapping):
         return tuple(
             sorted(
-                (str(key), _frozen(item, depth + 1))
+                (str(key), frozen(item, depth + 1))
                 for key, item in value.items()
                 if item is not None and key not in _IGNORED_FIELDS
             )
         )
     if isinstance(value, (list, tuple)):
-        return tuple(_frozen(item, depth + 1) for item in value)
+        return tuple(frozen(item, depth + 1) for item in value)
     try:
         hash(value)
     except TypeError:

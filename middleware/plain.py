@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from .parts import clean
 
-__all__ = ["clean_tree", "cut", "exact"]
+__all__ = ["clean_tree", "cut", "exact", "finite"]
 
 _DEEPEST = 100
 _TOO_DEEP = "<nested too deeply>"
@@ -48,6 +49,15 @@ def clean_tree(value: Any) -> Any:
                 container[key] = list(item)
                 pending.append(container[key])
     return root[0]
+
+
+def finite(value: Any) -> Any:
+    """A JSON value as JSON can write it: None in place of NaN and the infinities, of which JSON has none.
+
+    >>> finite({"x": [1.5, float("nan")]})
+    {'x': [1.5, None]}
+    """
+    return cut({"": value}, lambda item: None if isinstance(item, float) and not math.isfinite(item) else item)[""]
 
 
 def cut(value: Mapping[Any, Any], leaf: Callable[[Any], Any] = lambda item: item) -> dict[str, Any]:

@@ -25,6 +25,7 @@ __all__ = [
     "USER",
     "USER_KEY",
     "VERSION",
+    "WIRE_KEY",
     "Record",
     "Stamp",
     "assistant_record",
@@ -51,6 +52,8 @@ VERSION = "0.1.0"
 USER, ASSISTANT, TOOL_RESULT, SYSTEM = "user", "assistant", "tool_result", "system"
 SESSION_START = "session_start_context"
 USER_KEY = "userId"
+WIRE_KEY = "wire"
+"""Under it is what the reference's parts cannot say of a caller's message; see `transcript.given`."""
 
 _SUBTYPES: Mapping[Origin, str] = {
     Origin.CRON: "cron",
@@ -90,6 +93,7 @@ def user_record(
     payload: Mapping[str, Any] | None = None,
     subtype: str | None = None,
     origin: Origin = Origin.USER_QUERY,
+    wire: Mapping[str, Any] | None = None,
 ) -> Record:
     """Record a user message; the origin gives the subtype unless `subtype` does.
 
@@ -101,11 +105,16 @@ def user_record(
     record["message"] = {"role": "user", "parts": list(parts)}
     if payload is not None:
         record["systemPayload"] = dict(payload)
-    return _tail(record, stamp)
+    return _tail(record, stamp, wire)
 
 
 def assistant_record(
-    *, stamp: Stamp, parts: Sequence[Any], model: str | None = None, usage: Usage | None = None
+    *,
+    stamp: Stamp,
+    parts: Sequence[Any],
+    model: str | None = None,
+    usage: Usage | None = None,
+    wire: Mapping[str, Any] | None = None,
 ) -> Record:
     """Record one reply message; `usageMetadata` is left out when the provider said nothing."""
     record = _head(stamp, ASSISTANT, "assistant_output", None)
@@ -115,18 +124,22 @@ def assistant_record(
     tokens = usage_metadata(usage) if usage is not None else {}
     if tokens:
         record["usageMetadata"] = tokens
-    return _tail(record, stamp)
+    return _tail(record, stamp, wire)
 
 
 def tool_result_record(
-    *, stamp: Stamp, parts: Sequence[Any], tool_call_result: Mapping[str, Any] | None = None
+    *,
+    stamp: Stamp,
+    parts: Sequence[Any],
+    tool_call_result: Mapping[str, Any] | None = None,
+    wire: Mapping[str, Any] | None = None,
 ) -> Record:
     """Record tool results; context injected into them stays in `parts`, without a payload (D8)."""
     record = _head(stamp, TOOL_RESULT, "tool_result", None)
     record["message"] = {"role": "user", "parts": list(parts)}
     if tool_call_result is not None:
         record["toolCallResult"] = dict(tool_call_result)
-    return _tail(record, stamp)
+    return _tail(record, stamp, wire)
 
 
 def blocked_record(*, stamp: Stamp, hook: str, reason: str, prompt: str | None = None) -> Record:
@@ -253,12 +266,13 @@ def _head(stamp: Stamp, kind: str, provenance: str, subtype: str | None) -> Reco
     return record
 
 
-def _tail(record: Record, stamp: Stamp) -> Record:
+def _tail(record: Record, stamp: Stamp, wire: Mapping[str, Any] | None = None) -> Record:
     for key, value in (
         ("promptId", stamp.prompt_id),
         ("traceId", stamp.trace_id),
         ("spanId", stamp.span_id),
         (USER_KEY, stamp.user),
+        (WIRE_KEY, wire),
     ):
         if value is not None:
             record[key] = value

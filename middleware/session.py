@@ -162,7 +162,7 @@ class Session(Recorded):
             *([(*admitted.thread.identities, *on_the_way, identities[0])] if on_the_way else []),
         )
         if self._scribe is not None:
-            self._scribe.reply(reply, admitted.turn.scene, ids)
+            self._scribe.reply(reply, admitted.turn.scene, ids, shape=admitted.turn.request.shape)
 
     def adopt(self, parent: str, agent_type: str) -> None:
         """Say that this session is a subagent's, before its first turn."""

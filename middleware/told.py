@@ -7,8 +7,9 @@ from typing import Any
 
 from .injection import Block, Memory, block_from, kept_parts
 from .ledger import Entry, Ledger
-from .parts import Identity, abridged, clean
+from .parts import Identity, abridged, clean, frozen
 from .records import SESSION_START, part_text, parts_of
+from .transcript.given import media_in
 
 __all__ = ["Told", "instruction_of"]
 
@@ -28,8 +29,8 @@ def instruction_of(records: Iterable[Mapping[str, Any]]) -> Block | None:
 class Told:
     """Reads a conversation's records into its ledger, one after the other; what comes later goes on where it ended.
 
-    Which message a reply belongs to is said by their `promptId`. A message is known again by its text and its
-    tools; one with an image or a file in it is not.
+    Which message a reply belongs to is said by their `promptId`. A message is known again by its text, its tools
+    and its media.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -56,7 +57,7 @@ class Told:
     def _reply(self, record: Mapping[str, Any]) -> None:
         parts = parts_of(record)
         text = _said(parts, [part_text(part) for part in parts])
-        self._before = ("assistant", text, _ids(parts, "functionCall"), ())
+        self._before = ("assistant", text, _ids(parts, "functionCall"), _media(record, parts))
         entry = self._by_prompt.get(str(record.get("promptId"))) or self._open
         if entry is not None:
             self._ledger.answered(entry, (self._before,))
@@ -66,7 +67,7 @@ class Told:
         texts = [part_text(part) for part in parts]
         payload = record.get("systemPayload")
         recalled = payload.get("recall") if isinstance(payload, Mapping) else None
-        key = ("user", _said(parts, texts[: kept_parts(texts)]), (), ())
+        key = ("user", _said(parts, texts[: kept_parts(texts)]), (), _media(record, parts))
         self._admit(record, key, self._before, block_from(texts, _recalled(recalled)))
 
     def _tool_result(self, record: Mapping[str, Any]) -> None:
@@ -93,6 +94,10 @@ class Told:
 def _said(parts: Sequence[Any], texts: Sequence[str | None]) -> object:
     said = [text for part, text in zip(parts, texts, strict=False) if text is not None and not part.get("thought")]
     return abridged(clean("".join(said)))
+
+
+def _media(record: Mapping[str, Any], parts: Sequence[Any]) -> tuple[object, ...]:
+    return tuple(map(frozen, media_in(record, parts)))
 
 
 def _ids(parts: Sequence[Any], kind: str) -> tuple[str, ...]:

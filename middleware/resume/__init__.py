@@ -5,7 +5,7 @@ takes injected text for the user's. Functions here take one branch, oldest recor
 `transcript.walk` give it, and change nothing.
 """
 
-from .history import replay
+from .history import replay, replay_wired
 from .projection import Projection, first_prompt, project, replay_parts, strip, without_attachment_tokens
 from .screen import Shown, ShownType, display, display_user, rows
 
@@ -19,6 +19,7 @@ __all__ = [
     "project",
     "replay",
     "replay_parts",
+    "replay_wired",
     "rows",
     "strip",
     "without_attachment_tokens",

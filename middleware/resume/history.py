@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from ..parts import clean
-from ..records import ASSISTANT, SYSTEM, TOOL_RESULT, USER, Record, clean_tree, parts_of
+from ..records import ASSISTANT, SYSTEM, TOOL_RESULT, USER, WIRE_KEY, Record, clean_tree, parts_of
 from .projection import joined, payload_of
 
-__all__ = ["replay"]
+__all__ = ["replay", "replay_wired"]
 
 _NOT_REPLAYED = ("realtime_message", "code_mode_tool_result")
 _encode = msgspec.json.Encoder().encode
@@ -22,6 +22,18 @@ def replay(records: Iterable[Mapping[str, Any]]) -> list[Record]:
     """Rebuild the model's history exactly as it was sent, tagged parts included, as `{"role", "parts"}` (3.6).
 
     Only invalid Unicode is replaced (D5). The result shares nothing with the records.
+    """
+    history = []
+    for entry in replay_wired(records):
+        if entry.pop(WIRE_KEY, None) is None or entry["parts"]:
+            history.append(entry)
+    return history
+
+
+def replay_wired(records: Iterable[Mapping[str, Any]]) -> list[Record]:
+    """As `replay`, with what is kept of the caller's own message beside each entry, under `WIRE_KEY`.
+
+    A message that said nothing is there too where its own form is kept.
     """
     history: list[Record] = []
     for record in records:
@@ -34,14 +46,17 @@ def replay(records: Iterable[Mapping[str, Any]]) -> list[Record]:
         elif kind == SYSTEM and subtype == "slash_command":
             _drop_local_command(history, payload_of(record))
         elif kind in (USER, ASSISTANT, TOOL_RESULT) and subtype not in _NOT_REPLAYED:
-            parts = _own(parts_of(record))
-            if not parts:
+            parts, wire = _own(parts_of(record)), record.get(WIRE_KEY)
+            if not parts and wire is None:
                 continue
             role = "model" if kind == ASSISTANT else "user"
             if subtype == "mid_turn_user_message" and history and history[-1].get("role") == "user":
                 history[-1]["parts"] = [*parts_of(history[-1]), *parts]
+                history[-1].pop(WIRE_KEY, None)
             else:
                 history.append({"role": role, "parts": parts})
+                if wire is not None:
+                    history[-1][WIRE_KEY] = wire
     return history
 
 

@@ -65,6 +65,7 @@ class _Messages:
             thread=previous if isinstance(previous, str) else None,
             system="".join(part.text for part in _parts(body.get("system"), {}) if part.kind == "text"),
             options=_options(body),
+            shape="anthropic",
         )
 
     def write(

@@ -17,6 +17,7 @@ from ..errors import HookBlocked, TranscriptError
 from ..parts import Message, Part, Reply, clean
 from ..provenance import Origin
 from ..turn import Opened, Prepared, Scene, Turn
+from .given import given_call, given_message, given_result
 from .listing import beginning, user_of
 from .live import load
 from .writer import TranscriptWriter
@@ -115,10 +116,11 @@ class Scribe:
         if payload is None and turn.origin in _ALWAYS_DISPLAYED:
             payload = {"displayText": clean(display)}
         parts = records.record_parts(message, block)
+        wire = given_message(message, parts, request.shape)
         self._append(
             turn.scene,
             ids,
-            lambda stamp: records.user_record(stamp=stamp, parts=parts, payload=payload, origin=turn.origin),
+            lambda stamp: records.user_record(stamp=stamp, parts=parts, payload=payload, origin=turn.origin, wire=wire),
         )
 
     def blocked(self, blocked: HookBlocked, scene: Scene, ids: TraceIds) -> None:
@@ -130,21 +132,25 @@ class Scribe:
             lambda stamp: records.blocked_record(stamp=stamp, hook=blocked.hook, reason=blocked.reason, prompt=prompt),
         )
 
-    def reply(self, reply: Reply, scene: Scene, ids: TraceIds) -> None:
-        """Write what came back, one record a choice that says anything, after what was said on the way to it."""
+    def reply(self, reply: Reply, scene: Scene, ids: TraceIds, *, shape: str = "") -> None:
+        """Write what came back, one record a choice that says anything, after what was said on the way to it.
+
+        `shape` is that of the request.
+        """
         for message in reply.before:
             if message.role == "assistant":
-                self._assistant(message, Reply(model=reply.model), scene, ids)
+                self._assistant(message, Reply(model=reply.model), scene, ids, shape)
                 continue
             for part in message.parts:
                 if part.kind == "tool_response":
-                    self._tool_result(part, Message(role="tool", parts=(part,)), None, scene, ids)
+                    self._tool_result(part, Message(role="tool", parts=(part,)), None, scene, ids, shape)
         for message in reply.messages:
             if message.parts:
-                self._assistant(message, reply, scene, ids)
+                self._assistant(message, reply, scene, ids, shape)
 
-    def _assistant(self, message: Message, reply: Reply, scene: Scene, ids: TraceIds) -> None:
+    def _assistant(self, message: Message, reply: Reply, scene: Scene, ids: TraceIds, shape: str) -> None:
         parts = records.record_parts(message, None)
+        wire = given_call(message, parts, shape)
         for part in message.parts:
             if part.kind == "tool_call":
                 self._names[part.id] = part.name
@@ -153,18 +159,24 @@ class Scribe:
         self._append(
             scene,
             ids,
-            lambda stamp: records.assistant_record(stamp=stamp, parts=parts, model=reply.model, usage=reply.usage),
+            lambda stamp: records.assistant_record(
+                stamp=stamp, parts=parts, model=reply.model, usage=reply.usage, wire=wire
+            ),
         )
 
     def _tool_results(self, turn: Turn, prepared: Prepared, ids: TraceIds) -> None:
-        group = [self._named(part) for message in turn.request.tool_group() for part in message.parts]
+        shape, messages = turn.request.shape, turn.request.tool_group()
+        group = [self._named(part) for message in messages for part in message.parts]
         responses = [part for part in group if part.kind == "tool_response"]
         others = [part for part in group if part.kind != "tool_response"]
+        # Where each result is a message of its own, it may hold our part that an application sent back.
+        echoed = {id(part.raw): message.echoed for message in messages for part in message.parts}
         for part in responses[:-1]:
-            self._tool_result(part, Message(role="tool", parts=(part,)), None, turn.scene, ids)
+            message = Message(role="tool", parts=(part,), echoed=echoed[id(part.raw)])
+            self._tool_result(part, message, None, turn.scene, ids, shape)
         # The block belongs to the send, which several results share: it stays on the last of them (D8).
-        last = Message(role="tool", parts=(responses[-1], *others))
-        self._tool_result(responses[-1], last, prepared, turn.scene, ids)
+        last = Message(role="tool", parts=(responses[-1], *others), echoed=echoed[id(responses[-1].raw)])
+        self._tool_result(responses[-1], last, prepared, turn.scene, ids, shape)
 
     def _named(self, part: Part) -> Part:
         # Where the provider keeps the history, a request holds the result of a call without the call and its name.
@@ -173,14 +185,15 @@ class Scribe:
         return msgspec.structs.replace(part, name=self._names[part.id])
 
     def _tool_result(
-        self, part: Part, message: Message, prepared: Prepared | None, scene: Scene, ids: TraceIds
+        self, part: Part, message: Message, prepared: Prepared | None, scene: Scene, ids: TraceIds, shape: str
     ) -> None:
         parts = records.record_parts(message, prepared.block if prepared is not None else None)
+        wire = given_result(part, message, parts, shape)
         result = {"callId": part.id, "status": "success"}
         self._append(
             scene,
             ids,
-            lambda stamp: records.tool_result_record(stamp=stamp, parts=parts, tool_call_result=result),
+            lambda stamp: records.tool_result_record(stamp=stamp, parts=parts, tool_call_result=result, wire=wire),
         )
 
     def _append(self, scene: Scene, ids: TraceIds, build: Callable[[records.Stamp], dict[str, Any]]) -> None:

@@ -1,6 +1,7 @@
 """A session's history as the messages of a request, in OpenAI's and in Anthropic's shape.
 
-What is replayed is decided by `resume.replay`: tagged parts are in it, exactly as they were sent. What a provider
+What is replayed is decided by `resume`: tagged parts are in it, exactly as they were sent. A message of which the
+caller's own form is kept (`given`) has that form for the SDK that it went to. What a provider
 cannot take (sound for Anthropic, reasoning without its signature) is left out or named in words.
 """
 
@@ -11,10 +12,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..injection import SESSION_TAG, wrap_text
+from ..injection import SESSION_TAG, kept_parts, wrap_text
 from ..parts import clean
-from ..records import SESSION_START, SYSTEM, Record, part_text, parts_of
-from ..resume import replay
+from ..plain import finite
+from ..records import SESSION_START, SYSTEM, WIRE_KEY, Record, part_text, parts_of
+from ..resume import replay_wired
+from .given import arguments_in, message_in
 
 __all__ = ["anthropic_request", "openai_request", "unanswered"]
 
@@ -29,15 +32,24 @@ def openai_request(branch: Iterable[Record]) -> dict[str, Any]:
     system = _system(branch)
     if system:
         messages.append({"role": "system", "content": system})
-    for role, parts in _turns(branch):
-        if role == "assistant":
-            messages += _openai_assistant(parts)
+    for entry in _turns(branch):
+        parts = entry["parts"]
+        if entry["role"] == "assistant":
+            messages += _openai_assistant(parts, arguments_in(entry))
             continue
-        for answer in _answers(parts):
-            content = _answer_text(answer)
-            messages.append({"role": "tool", "tool_call_id": str(answer.get("id") or ""), "content": content})
+        given = message_in(entry, parts, "openai")
+        if given is not None and given.get("role") == "user":
+            messages.append({**given, "content": _with_ours(given["content"], parts)})
+            continue
+        answers = _answers(parts)
+        if given is not None:
+            messages.append(given)
+        else:
+            for answer in answers:
+                content = _answer_text(answer)
+                messages.append({"role": "tool", "tool_call_id": str(answer.get("id") or ""), "content": content})
         content_parts = [found for part in parts if (found := _openai_part(part)) is not None]
-        if len(content_parts) == 1 and content_parts[0]["type"] == "text":
+        if len(content_parts) == 1 and content_parts[0]["type"] == "text" and not answers:
             messages.append({"role": "user", "content": content_parts[0]["text"]})
         elif content_parts:
             messages.append({"role": "user", "content": content_parts})
@@ -50,15 +62,17 @@ def anthropic_request(branch: Iterable[Record]) -> dict[str, Any]:
     Messages of one role that follow one another are one, as the API takes them; tool results come first in it.
     """
     messages: list[dict[str, Any]] = []
-    for role, parts in _turns(branch):
-        blocks = list(_anthropic_blocks(parts))
-        if not blocks:
+    for entry in _turns(branch):
+        role, content = entry["role"], _anthropic_content(entry)
+        if not content:
             continue
         if not messages or messages[-1]["role"] != role:
-            messages.append({"role": role, "content": []})
-        messages[-1]["content"] += blocks
+            messages.append({"role": role, "content": content})
+        else:
+            messages[-1]["content"] = [*_blocks(messages[-1]["content"]), *_blocks(content)]
     for message in messages:
-        message["content"].sort(key=lambda block: block["type"] != "tool_result")
+        if isinstance(message["content"], list):
+            message["content"].sort(key=lambda block: block.get("type") != "tool_result")
     system = _system(branch)
     return {"system": system, "messages": messages} if system else {"messages": messages}
 
@@ -66,17 +80,17 @@ def anthropic_request(branch: Iterable[Record]) -> dict[str, Any]:
 def unanswered(branch: Iterable[Record]) -> int:
     """How many tool calls have no recorded result; a provider refuses a request that holds one."""
     called: set[str] = set()
-    for _, parts in _turns(branch):
-        called |= {str(call.get("id")) for call in _held(parts, "functionCall")}
-        called -= {str(answer.get("id")) for answer in _answers(parts)}
+    for entry in _turns(branch):
+        called |= {str(call.get("id")) for call in _held(entry["parts"], "functionCall")}
+        called -= {str(answer.get("id")) for answer in _answers(entry["parts"])}
     return len(called)
 
 
-def _turns(branch: Iterable[Record]) -> Iterator[tuple[str, list[Any]]]:
-    """The history by role, every tool call and its result with an id, also where none was recorded (Google)."""
+def _turns(branch: Iterable[Record]) -> Iterator[Record]:
+    """The history, `role` user or assistant, each tool call and result with an id, also where none was recorded."""
     open_calls: list[tuple[str, str]] = []
     made = 0
-    for entry in replay(branch):
+    for entry in replay_wired(branch):
         parts: list[Any] = []
         for part in parts_of(entry):
             for key in ("functionCall", "functionResponse"):
@@ -95,7 +109,8 @@ def _turns(branch: Iterable[Record]) -> Iterator[tuple[str, list[Any]]]:
                     open_calls.remove((name, identity))
                 part = {**part, key: {**held, "name": name, "id": identity}}
             parts.append(part)
-        yield ("assistant" if entry.get("role") == "model" else "user"), parts
+        role = "assistant" if entry.get("role") == "model" else "user"
+        yield {"role": role, "parts": parts, WIRE_KEY: entry.get(WIRE_KEY)}
 
 
 def _system(branch: Iterable[Record]) -> str:
@@ -110,15 +125,26 @@ def _system(branch: Iterable[Record]) -> str:
     return "\n\n".join(texts)
 
 
-def _openai_assistant(parts: Sequence[Any]) -> Iterator[dict[str, Any]]:
+def _with_ours(content: Any, parts: Sequence[Any]) -> Any:
+    """The caller's content with our tagged parts of the record behind it, as they were sent."""
+    texts = [part_text(part) for part in parts]
+    ours = [{"type": "text", "text": text} for text in texts[kept_parts(texts) :]]
+    return [*_blocks(content), *ours] if ours else content
+
+
+def _blocks(content: Any) -> list[Any]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return list(content or ())
+
+
+def _openai_assistant(parts: Sequence[Any], arguments: Sequence[str]) -> Iterator[dict[str, Any]]:
     words = "".join(text for text in map(part_text, parts) if text)
+    held = _held(parts, "functionCall")
+    written = arguments if len(arguments) == len(held) else [_json(_arguments(call)) for call in held]
     calls = [
-        {
-            "id": call["id"],
-            "type": "function",
-            "function": {"name": call["name"], "arguments": _json(_arguments(call))},
-        }
-        for call in _held(parts, "functionCall")
+        {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": text}}
+        for call, text in zip(held, written, strict=True)
     ]
     if calls:
         yield {"role": "assistant", "content": words or None, "tool_calls": calls}
@@ -138,6 +164,17 @@ def _openai_part(part: Any) -> dict[str, Any] | None:
     if data:
         return {"type": "file", "file": {"filename": "attachment", "file_data": f"data:{kind};base64,{data}"}}
     return {"type": "image_url", "image_url": {"url": uri}} if uri else None
+
+
+def _anthropic_content(entry: Record) -> Any:
+    parts = entry["parts"]
+    given = message_in(entry, parts, "anthropic") if entry["role"] == "user" else None
+    if given is not None:
+        return _with_ours(given["content"], parts)
+    blocks = list(_anthropic_blocks(parts))
+    if len(blocks) == len(parts) == 1 and entry["role"] == "user" and blocks[0]["type"] == "text":
+        return blocks[0]["text"]
+    return blocks
 
 
 def _anthropic_blocks(parts: Sequence[Any]) -> Iterator[dict[str, Any]]:
@@ -210,7 +247,9 @@ def _answer_text(answer: Mapping[str, Any]) -> str:
 
 def _json(value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return json.dumps(finite(value), ensure_ascii=False)
     except RecursionError:
         return '"nested too deep"'
 

@@ -91,7 +91,7 @@ def test_openai_gets_the_messages_as_they_were_sent() -> None:
                 ],
             },
             {"role": "tool", "tool_call_id": "1", "content": "failed"},
-            {"role": "user", "content": HOOK},
+            {"role": "user", "content": [{"type": "text", "text": HOOK}]},
             {"role": "assistant", "content": "It failed."},
         ]
     }

@@ -57,6 +57,7 @@ class GenerateContent:
             stream=body.get("stream") is True,
             system=instruction_text(config),
             options=_options(config),
+            shape="google",
         )
 
     def write(

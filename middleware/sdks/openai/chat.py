@@ -72,6 +72,7 @@ class Chat:
             model=str(body.get("model") or ""),
             stream=body.get("stream") is True,
             options=_options(body),
+            shape="openai",
         )
 
     def write(

@@ -48,6 +48,7 @@ class Responses:
             system=instructions if isinstance(instructions, str) else "",
             thread=thread if isinstance(thread, str) else None,
             options=_options(body),
+            shape="responses",
         )
 
     def write(
