@@ -13,7 +13,10 @@ from ..hooks.keys import meant
 
 __all__ = ["Command", "Commands", "Failure", "Named", "exit_code", "one_line", "plain", "wants_traceback"]
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
 _SPACE = re.compile(r"\s*\n\s*")
 
 
@@ -71,8 +74,11 @@ def one_line(error: BaseException) -> str:
     elif isinstance(error, click.ClickException):
         text = error.format_message()
     elif isinstance(error, OSError):
+        where = "--debug shows where"
+        if error.filename is not None:
+            where = "check the path and its permissions"
         place = f"{error.filename}: " if error.filename is not None else ""
-        text = f"{place}{error.strerror or error}; check the path and its permissions"
+        text = f"{place}{error.strerror or error}; {where}"
     elif _is_ours(error):
         text = str(error)
     else:
@@ -88,7 +94,8 @@ def exit_code(error: BaseException) -> int:
 
 
 def plain(text: str) -> str:
-    """Text that a terminal only shows: escapes and control characters but TAB and LF become a visible sign."""
+    """Text that a terminal only shows: each control but TAB and LF, and what is not seen or turns the direction of
+    what is, becomes a visible sign."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .failures import Command
-from .transcript_places import files_of, folder_of, read_each
+from .transcript_places import PLACE, complain, files_of, place_of, read_each
 
 if TYPE_CHECKING:
     from ..transcript.located import Located
@@ -18,18 +18,19 @@ __all__ = ["check"]
 
 
 @click.command(cls=Command)
-@click.argument("place", metavar="[FOLDER|FILE]", type=click.Path(path_type=Path), required=False)
+@click.argument("place", metavar="[FOLDER|FILE|SESSION]", type=PLACE, required=False)
 @click.option("--repair", is_flag=True, help="Write a mended copy beside each file with faults, and say what was lost.")
 @click.option("--json", "as_json", is_flag=True, help="Print a list of {file, line, name, detail}.")
 @click.pass_context
 def check(ctx: click.Context, place: Path | None, repair: bool, as_json: bool) -> None:
     """Report every fault of FILE, or of the transcripts in FOLDER (else the setting), with its line.
 
-    Exit code 1 when there is any. With --repair the file itself is left as it is: FILE.repaired.jsonl is written.
+    Exit code 1 when there is any. With --repair the file itself is left as it is, and FILE.repaired is written:
+    look at it, and move it over FILE to have it count.
     """
     from ..transcript.checking import faults_in
     from .failures import plain
-    from .screen import print_json, warn
+    from .screen import print_json
 
     if repair and as_json:
         raise click.UsageError("--repair says in words what was lost; use it without --json")
@@ -37,7 +38,7 @@ def check(ctx: click.Context, place: Path | None, repair: bool, as_json: bool) -
     unread: list[str] = []
     said: list[str] = []
     with_faults = checked = 0
-    where = folder_of(place)
+    where = place_of(place)
     for held in read_each(files_of(where, unread.append), "checking", unread.append):
         checked += 1
         faults = faults_in(held)
@@ -48,7 +49,7 @@ def check(ctx: click.Context, place: Path | None, repair: bool, as_json: bool) -
         if faults and repair:
             _mend(held, said.append, unread.append)
     for line in unread:
-        warn(line)
+        complain(line)
     if as_json:
         print_json(rows)
     else:
@@ -57,20 +58,21 @@ def check(ctx: click.Context, place: Path | None, repair: bool, as_json: bool) -
         files = f"{checked:,} file{'' if checked == 1 else 's'}"
         faults_said = f"{len(rows):,} fault{'' if len(rows) == 1 else 's'} in {with_faults:,} of {files}"
         nothing = f"no faults in {files}" if checked else f"no transcripts in {where}"
-        click.echo(faults_said if rows else nothing, err=True)
+        click.echo(faults_said if rows else nothing)
     ctx.exit(1 if rows or unread else 0)
 
 
 def _mend(held: Located, say: Callable[[str], object], complain: Callable[[str], object]) -> None:
     from ..errors import TranscriptError
     from ..transcript.lines import encode_line
+    from ..transcript.listing import REPAIRED
     from ..transcript.newfile import write_new
     from ..transcript.repair import repair as mend
 
     if not held.records:
         complain(f"{held.path}: nothing of it can be read; no copy is written")
         return
-    path = held.path.with_name(f"{held.path.name.removesuffix('.jsonl')}.repaired.jsonl")
+    path = held.path.with_name(f"{held.path.name.removesuffix('.jsonl')}{REPAIRED}")
     try:
         repaired = mend(held)
         write_new(path, map(encode_line, repaired.records))

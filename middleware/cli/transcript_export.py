@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from .failures import Command, Failure
+from .transcript_places import PLACE, complain, file_of, refuse_foreign, tell_flaws
 
 __all__ = ["export"]
 
@@ -14,13 +15,13 @@ _FORMATS = ("html", "md", "json", "jsonl", "openai", "anthropic")
 
 
 @click.command(cls=Command)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE|SESSION", type=PLACE)
 @click.option("--format", "-f", "form", type=click.Choice(_FORMATS), required=True, help="What to write.")
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="The file to write, mode 0600; else stdout.")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--out", "-o", type=PLACE, help="The file to write, mode 0600; else, or for -, stdout.")
+@click.option("--force", is_flag=True, help="Write over a file that is there, a transcript excepted.")
 @click.option("--injected", is_flag=True, help="md and json: add what the model was sent beside what was typed.")
 def export(file: Path, form: str, out: Path | None, force: bool, injected: bool) -> None:
-    """Export the conversation in FILE.
+    """Export the conversation in FILE, or of the SESSION of that id in the setting `transcripts`.
 
     \b
     html       one page that fetches nothing, injected parts folded and marked
@@ -35,21 +36,20 @@ def export(file: Path, form: str, out: Path | None, force: bool, injected: bool)
     from ..transcript.export import Format, written
     from ..transcript.newfile import write_new
     from ..transcript.wire import unanswered
-    from .screen import warn
-    from .transcript_places import refuse_foreign
 
+    if out == Path("-"):
+        out = None
     if force and out is None:
         raise click.UsageError("--force is about the file that --out names; give --out too")
+    file = file_of(file)
     refuse_foreign(file)
     branch = load(file)
     if not len(branch):
         raise Failure(f"{file} holds no conversation; `firsthand transcript check {file}` says what is in it")
-    for flaw in branch.flaws:
-        place = f"{file}:{flaw.line}" if flaw.line is not None else f"{file}"
-        warn(f"{place}: {flaw.name}: {flaw.detail}")
+    tell_flaws(file, branch.flaws)
     if form in ("openai", "anthropic") and (missing := unanswered(branch)):
         calls = "1 tool call has" if missing == 1 else f"{missing} tool calls have"
-        warn(f"{file}: {calls} no recorded result; a provider refuses the messages until one is added")
+        complain(f"{file}: {calls} no recorded result; a provider refuses the messages until one is added")
     chunks = written(branch, cast(Format, form), injected=injected)
     if out is None:
         for chunk in chunks:
@@ -59,8 +59,18 @@ def export(file: Path, form: str, out: Path | None, force: bool, injected: bool)
         raise Failure(f"{out.parent}: no such folder; make it, or name another with --out")
     if out.is_dir():
         raise Failure(f"{out} is a folder; name a file in it")
+    if force and _is_conversation(out):
+        raise Failure(f"{out} is a transcript, and is not written over; name another file, or remove that one first")
     try:
         write_new(out, chunks, force=force)
     except FileExistsError:
         raise Failure(f"{out} is there already; name another file, or write over it with --force") from None
     click.echo(f"Wrote {out} ({out.stat().st_size:,} bytes)", err=True)
+
+
+def _is_conversation(path: Path) -> bool:
+    """True for a transcript of ours or another program's; a link is no file of its own, and is replaced."""
+    from ..transcript.foreign import recognise
+    from ..transcript.listing import is_transcript
+
+    return not path.is_symlink() and (is_transcript(path) or recognise(path) is not None)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .failures import Command
-from .transcript_places import files_of, folder_of, progress, show_line, size_of
+from .failures import Command, Failure
+from .transcript_places import PLACE, complain, files_of, place_of, progress, show_line, size_of
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -21,12 +23,16 @@ __all__ = ["search"]
 _CONTEXT = 100
 """Characters before and behind the first hit of a long line."""
 
+_PATIENCE = 10.0
+_SLOWEST = 1 << 20
+"""Seconds that a file may take, and bytes for each of which it gets a second more."""
+
 _TYPES = ("user", "assistant", "tool_call", "tool_result", "notification", "system")
 
 
 @click.command(cls=Command)
 @click.argument("pattern")
-@click.argument("place", metavar="[FOLDER|FILE]", type=click.Path(path_type=Path), required=False)
+@click.argument("place", metavar="[FOLDER|FILE|SESSION]", type=PLACE, required=False)
 @click.option("-i", "--ignore-case", is_flag=True, help="Let small letters match capitals.")
 @click.option("-F", "--fixed", is_flag=True, help="PATTERN is plain text, not a regular expression.")
 @click.option("-t", "--type", "types", type=click.Choice(_TYPES), multiple=True, help="Only rows of this type.")
@@ -48,25 +54,30 @@ def search(
     from ..errors import TranscriptError
     from ..transcript.search import hits_in
     from .failures import one_line
-    from .screen import console, print_json, warn
+    from .screen import console, print_json
 
     try:
         expression = re.compile(re.escape(pattern) if fixed else pattern, re.IGNORECASE if ignore_case else 0)
     except (re.error, RecursionError, OverflowError) as error:
         raise click.UsageError(f"PATTERN is no regular expression ({error}); -F searches for it as it is") from None
-    where = folder_of(place)
+    where = place_of(place)
     found: list[tuple[Path, Hit]] = []
+    told: list[str] = []
     unread: list[str] = []
-    files = files_of(where, unread.append)
+    files = files_of(where, told.append, unread.append)
     with progress("searching", sum(map(size_of, files))) as advance:
         for path in files:
             try:
-                found += [(path, hit) for hit in hits_in(path, expression, types)]
-            except (TranscriptError, OSError) as error:
+                with _deadline(path):
+                    hits = hits_in(path, expression, types)
+                found += [(path, hit) for hit in hits]
+            except TranscriptError as error:
+                told.append(one_line(error))
+            except OSError as error:
                 unread.append(one_line(error))
             advance(size_of(path))
-    for line in unread:
-        warn(line)
+    for line in (*told, *unread):
+        complain(line)
     if as_json:
         print_json([_row(hit, path) for path, hit in found])
     else:
@@ -75,7 +86,29 @@ def search(
             show_line(out, _line(hit, path))
     if not found and not as_json:
         click.echo(f"Nothing that was said in {where} matches.", err=True)
-    ctx.exit(0 if found else 1)
+    ctx.exit(0 if found and not unread else 1)
+
+
+@contextmanager
+def _deadline(path: Path) -> Iterator[None]:
+    """Give a pattern up that goes through one file for longer than any plain one would."""
+    import signal
+    import threading
+
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def ring(*_: object) -> None:
+        raise Failure(f"the pattern takes too long in {path}; make it simpler ((a+)+ tries every way), or use -F")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, _PATIENCE + size_of(path) / _SLOWEST)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _row(hit: Hit, path: Path) -> dict[str, Any]:

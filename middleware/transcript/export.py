@@ -18,7 +18,8 @@ from ..records import Record
 from ..resume import first_prompt
 from .figures import Figures
 from .lines import encode_line
-from .unfolded import Unfolded, unfold
+from .listing import user_of
+from .unfolded import Unfolded, media_label, unfold
 from .wire import anthropic_request, openai_request
 
 __all__ = ["FORMATS", "Format", "title_of", "written"]
@@ -88,6 +89,7 @@ def _projection(branch: Iterable[Record], injected: bool) -> dict[str, Any]:
     return {
         "title": title_of(branch),
         "session_id": _session_of(branch),
+        "user": user_of(branch),
         "started": figures.started.isoformat() if figures.started is not None else None,
         "ended": figures.ended.isoformat() if figures.ended is not None else None,
         "rows": rows,
@@ -108,6 +110,8 @@ def _markdown(branch: Iterable[Record], injected: bool) -> Iterator[str]:
     figures = Figures().count(branch)
     yield f"# {_one_line(title_of(branch))}\n\n"
     yield f"- session: `{_one_line(_session_of(branch)).replace('`', '')}`\n"
+    if (user := user_of(branch)) is not None:
+        yield f"- user: `{_one_line(user).replace('`', '')}`\n"
     if figures.started is not None and figures.ended is not None:
         yield f"- from {figures.started:%Y-%m-%d %H:%M} to {figures.ended:%Y-%m-%d %H:%M} UTC\n"
     for item in unfold(branch):
@@ -116,7 +120,10 @@ def _markdown(branch: Iterable[Record], injected: bool) -> Iterator[str]:
             name = f": `{_one_line(shown.name).replace('`', '')}`" if shown.name else ""
             aside = "" if shown.sent_to_model or shown.type != "user" else " (not sent as a turn of its own)"
             text = _fenced(shown.text) if shown.type in ("tool_call", "tool_result") else shown.text
+            text = "\n\n".join([*([text] if text else []), *map(media_label, item.media)])
             yield f"\n## {_HEADINGS[shown.type]}{name}{aside}\n\n{_quoted(text)}\n"
+        elif item.media:
+            yield f"\n## {_HEADINGS['user']}\n\n{_quoted(' '.join(map(media_label, item.media)))}\n"
         if injected:
             yield from _behind(item)
 

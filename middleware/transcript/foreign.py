@@ -12,7 +12,7 @@ import msgspec
 
 from .reader import records_in_line
 
-__all__ = ["Foreign", "Program", "objects_in", "recognise"]
+__all__ = ["Foreign", "Program", "objects_in", "program_of", "recognise"]
 
 Program: TypeAlias = Literal["Claude Code", "Gemini CLI"]
 
@@ -45,7 +45,7 @@ def recognise(path: Path) -> Foreign | None:
     if not path.is_file():
         return None
     with path.open("rb") as file:
-        program = _program(value for _, value in zip(range(_LOOKED_AT), objects_in(file), strict=False))
+        program = program_of(value for _, value in zip(range(_LOOKED_AT), objects_in(file), strict=False))
     if program is not None:
         with path.open("rb") as file:
             return _described(program, objects_in(file))
@@ -68,7 +68,8 @@ def objects_in(lines: Iterable[bytes]) -> Iterator[Any]:
             yield from found or (None,)
 
 
-def _program(values: Iterable[Any]) -> Program | None:
+def program_of(values: Iterable[Any]) -> Program | None:
+    """Whose session some JSON values of a file's beginning are; None for ours and anybody else's."""
     for value in values:
         if not isinstance(value, dict):
             continue

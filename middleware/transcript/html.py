@@ -14,6 +14,7 @@ from ..resume import Shown
 from .figures import Figures
 from .htmlstyle import STYLE
 from .htmltext import block, fold, image, inert, reply, visible
+from .listing import user_of
 from .unfolded import Unfolded, unfold
 
 __all__ = ["page"]
@@ -51,6 +52,8 @@ def _head(branch: Iterable[Record], title: str) -> str:
     figures = Figures().count(branch)
     session = next((str(record["sessionId"]) for record in branch if record.get("sessionId")), "")
     facts = [f"session <code>{visible(session)}</code>"]
+    if (user := user_of(branch)) is not None:
+        facts.append(f"user {visible(user)}")
     if figures.started is not None and figures.ended is not None:
         facts.append(_span(figures.started, figures.ended))
     facts.append(_count(figures.turns, "prompt"))

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from ..forked import renew_in_child
 from .erasing import remove_unused
-from .flaws import joins_chain
-from .listing import beginning
+from .listing import REPAIRED, is_transcript
 
 __all__ = ["Keeping", "remove_old"]
 
@@ -33,20 +32,15 @@ def remove_old(folder: Path, keep: timedelta, *, remove: Callable[[Path, float],
     gone = []
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         path = Path(entry.path)
-        if not entry.name.endswith(".jsonl") or not entry.is_file(follow_symlinks=False):
+        if not entry.name.endswith((".jsonl", REPAIRED)) or not entry.is_file(follow_symlinks=False):
             continue
         try:
             is_old = entry.stat().st_mtime < before
         except FileNotFoundError:
             continue
-        if is_old and _is_transcript(path) and remove(path, before):
+        if is_old and is_transcript(path) and remove(path, before):
             gone.append(path)
     return gone
-
-
-def _is_transcript(path: Path) -> bool:
-    """True when it begins with a record of a session: what else ends in .jsonl is not ours to remove."""
-    return any(isinstance(record.get("sessionId"), str) and joins_chain(record) for record in beginning(path)[0])
 
 
 class Keeping:

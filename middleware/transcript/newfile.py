@@ -22,7 +22,11 @@ def write_new(path: Path, chunks: Iterable[bytes], *, force: bool = False) -> No
     if not force and os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, "there already", str(path))
     make_folders(path.parent)
-    fd, name = tempfile.mkstemp(prefix=f".{path.stem[:70]}{path.suffix}.", suffix=".new", dir=path.parent)
+    try:
+        fd, name = tempfile.mkstemp(prefix=f".{path.stem[:70]}{path.suffix}.", suffix=".new", dir=path.parent)
+    except OSError as error:
+        # The name of a file that nobody asked for says nothing.
+        raise OSError(error.errno, error.strerror, str(path.parent)) from None
     try:
         with os.fdopen(fd, "wb") as file:
             for chunk in chunks:

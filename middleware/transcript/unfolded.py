@@ -16,7 +16,7 @@ from ..parts import clean, trim
 from ..records import ASSISTANT, SESSION_START, SYSTEM, TOOL_RESULT, USER, part_text, parts_of
 from ..resume import Shown, replay, rows
 
-__all__ = ["Injected", "Source", "Unfolded", "injected_in", "unfold"]
+__all__ = ["Injected", "Source", "Unfolded", "injected_in", "media_label", "unfold"]
 
 Source: TypeAlias = Literal["hook", "memory", "subagent hook", "session hook"]
 
@@ -146,6 +146,13 @@ def _words(record: Mapping[str, Any]) -> Iterator[str]:
     for text in texts[: kept_parts(texts)]:
         if text is not None:
             yield clean(text)
+
+
+def media_label(part: Mapping[str, Any]) -> str:
+    """What stands for an image or a file where it cannot be shown: its type, `[image/png]`."""
+    held = part.get("inlineData", part.get("fileData"))
+    kind = held.get("mimeType") if isinstance(held, Mapping) else None
+    return f"[{clean(kind) if isinstance(kind, str) and kind else 'file'}]"
 
 
 def _media(record: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:

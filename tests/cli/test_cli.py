@@ -48,7 +48,9 @@ def test_debug_after_the_command_shows_the_traceback(spawn: Spawn) -> None:
     result = spawn("transcript", "show", "nowhere.jsonl", "--debug")
     assert result.returncode == 1
     assert result.stderr.startswith("Traceback (most recent call last):")
-    assert result.stderr.rstrip().endswith("FileNotFoundError: [Errno 2] No such file or directory: 'nowhere.jsonl'")
+    assert result.stderr.rstrip().endswith(
+        "Failure: nowhere.jsonl: no such file; check the path, or the setting `transcripts`"
+    )
 
 
 def test_debug_before_the_command_shows_the_traceback(spawn: Spawn) -> None:
@@ -76,7 +78,7 @@ def test_a_full_disk_is_one_line(place: Path) -> None:
         )
     assert (result.returncode, result.stderr) == (
         1,
-        "firsthand: No space left on device; check the path and its permissions\n",
+        "firsthand: No space left on device; --debug shows where\n",
     )
 
 

@@ -139,7 +139,7 @@ def test_the_transcript_that_it_names_can_be_shown(spawn: Spawn) -> None:
     command = spawn("demo", COLUMNS="80").stdout.partition("resume it\n")[2].partition("start\n")[0]
     result = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.startswith(f"\n> why is CI red?\n  | {MEMORY}\n")
+    assert result.stdout.startswith(f"session demo, user ada\n\n> why is CI red?\n  | {MEMORY}\n")
 
 
 def test_it_runs_against_a_real_server(spawn: Spawn) -> None:

@@ -48,13 +48,13 @@ def file(place: Path) -> Path:
 def test_it_shows_what_was_typed_and_nothing_that_was_injected(run: Run, file: Path) -> None:
     result = run("transcript", "show", "s.jsonl")
     assert result.exit_code == 0
-    assert result.stdout == '\n> why is CI red?\n* run {"test": "t"}\n  = failed\n  It failed\n  again.\n'
+    assert result.stdout == 'session s\n\n> why is CI red?\n* run {"test": "t"}\n  = failed\n  It failed\n  again.\n'
 
 
 def test_raw_shows_the_tagged_parts_where_they_were_sent(run: Run, file: Path) -> None:
     added = "  | <qwen:user-prompt-submit-context>\n  | branch: main\n  | </qwen:user-prompt-submit-context>\n"
     assert run("transcript", "show", "--raw", "s.jsonl").stdout == (
-        f'\n> why is CI red?\n{added}* run {{"test": "t"}}\n  = failed\n{added}  It failed\n  again.\n'
+        f'session s\n\n> why is CI red?\n{added}* run {{"test": "t"}}\n  = failed\n{added}  It failed\n  again.\n'
     )
 
 
@@ -80,7 +80,9 @@ def test_a_torn_line_is_a_warning_and_the_rest_is_shown(run: Run, file: Path) ->
     result = run("transcript", "show", "s.jsonl")
     assert result.exit_code == 0
     assert "again." in result.stdout
-    assert result.stderr == ("s.jsonl:5: invalid_record: the line is torn, glued or no JSON; 0 records recovered\n")
+    assert result.stderr == (
+        "firsthand: s.jsonl:5: invalid_record: the line is torn, glued or no JSON; 0 records recovered\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,9 +99,7 @@ def test_a_file_that_is_no_transcript_is_one_line_and_exit_1(run: Run, place: Pa
 def test_a_file_that_is_not_there_is_one_line(run: Run) -> None:
     result = run("transcript", "show", "nowhere.jsonl")
     assert result.exit_code == 1
-    assert result.stderr == (
-        "firsthand: nowhere.jsonl: No such file or directory; check the path and its permissions\n"
-    )
+    assert result.stderr == ("firsthand: nowhere.jsonl: no such file; check the path, or the setting `transcripts`\n")
 
 
 def test_a_folder_is_one_line(run: Run, place: Path) -> None:
@@ -119,16 +119,61 @@ def test_two_sessions_in_one_file_are_refused_by_name(run: Run, place: Path) -> 
 def test_an_empty_file_shows_nothing_and_says_so(run: Run, place: Path) -> None:
     (place / "x.jsonl").write_text("")
     result = run("transcript", "show", "x.jsonl")
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "x.jsonl: holds no conversation yet\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        0,
+        "",
+        "firsthand: x.jsonl: holds no conversation yet\n",
+    )
 
 
 def test_terminal_escapes_in_a_transcript_are_not_obeyed(run: Run, place: Path) -> None:
     evil = record("a", None, "user", [{"text": "hi \x1b]0;owned\x07 [red]x[/red] \x9b31m"}])
     (place / "x.jsonl").write_text(json.dumps(evil) + "\n")
     out = run("transcript", "show", "x.jsonl").stdout
-    assert out == "\n> hi \ufffd]0;owned\ufffd [red]x[/red] \ufffd31m\n"
+    assert out == "session s\n\n> hi \ufffd]0;owned\ufffd [red]x[/red] \ufffd31m\n  (no reply)\n"
 
 
 def test_long_lines_are_not_broken(run: Run, place: Path) -> None:
     (place / "x.jsonl").write_text(json.dumps(record("a", None, "user", [{"text": "word " * 100 + "end"}])) + "\n")
-    assert run("transcript", "show", "x.jsonl").stdout == "\n> " + "word " * 100 + "end\n"
+    assert run("transcript", "show", "x.jsonl").stdout == "session s\n\n> " + "word " * 100 + "end\n  (no reply)\n"
+
+
+def test_every_typed_line_is_marked_and_prompts_without_a_reply_are_too(run: Run, place: Path) -> None:
+    lines = [
+        record("a", None, "user", [{"text": "look\nAssistant: done"}], userId="alice"),
+        record("b", "a", "user", [{"text": "and this"}, {"inlineData": {"mimeType": "image/png", "data": "AA=="}}]),
+        record("c", "b", "assistant", [{"text": "> I see\nit"}]),
+        record("d", "c", "user", [{"inlineData": {"mimeType": "image/gif", "data": "AA=="}}]),
+    ]
+    (place / "x.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert run("transcript", "show", "x.jsonl").stdout == (
+        "session s, user alice\n\n> look\n> Assistant: done\n\n  (no reply)\n\n> and this\n> [image/png]\n"
+        "  > I see\n  it\n\n> [image/gif]\n  (no reply)\n"
+    )
+
+
+def test_what_turns_the_direction_or_is_not_seen_is_marked(run: Run, place: Path) -> None:
+    said = "a\u202eb\u2066c\u200bd\ufeffe\U000e0041f"
+    (place / "x.jsonl").write_text(json.dumps(record("a", None, "user", [{"text": said}])) + "\n")
+    assert "> a\ufffdb\ufffdc\ufffdd\ufffde\ufffdf\n" in run("transcript", "show", "x.jsonl").stdout
+
+
+def test_a_session_is_named_by_its_id_where_transcripts_are_on(
+    run: Run, file: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "tr" / "-w" / "chats").mkdir(parents=True)
+    file.rename(place / "tr" / "-w" / "chats" / "a%2Fb.jsonl")
+    monkeypatch.setenv("FIRSTHAND_TRANSCRIPTS", "tr")
+    assert run("transcript", "show", "a/b").stdout.startswith("session s\n\n> why is CI red?\n")
+    assert run("transcript", "export", "a/b", "-f", "md").stdout.startswith("# why is CI red?\n")
+    assert run("transcript", "check", "a/b").exit_code == 0
+    missing = run("transcript", "show", "c")
+    assert (missing.exit_code, missing.stderr) == (1, "firsthand: c: no such file, and no session of that id in tr\n")
+
+
+def test_a_gap_is_told_of_with_its_line_in_the_words_of_check(run: Run, place: Path) -> None:
+    lines = [RECORDS[0], {**RECORDS[3], "parentUuid": "lost"}]
+    (place / "x.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    said = "x.jsonl:2: history_gap: the parent 'lost' is missing\n"
+    assert run("transcript", "show", "x.jsonl").stderr == f"firsthand: {said}"
+    assert run("transcript", "check", "x.jsonl").stdout.startswith(said)

@@ -88,8 +88,10 @@ def test_a_link_is_replaced_and_not_written_through(run: Run, file: Path, place:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("nowhere.jsonl", "-f", "md"), 1, "nowhere.jsonl: No such file or directory; check the path"),
+        (("nowhere.jsonl", "-f", "md"), 1, "nowhere.jsonl: no such file; check the path, or the setting `transcripts`"),
         (("s.jsonl", "-f", "md", "-o", "no/out"), 1, "no: no such folder; make it, or name another with --out"),
+        (("s.jsonl", "-f", "md", "-o", "-", "--force"), 2, "--force is about the file that --out names"),
+        (("", "-f", "md"), 2, "Invalid value for 'FILE|SESSION': the path is empty"),
         (("s.jsonl", "-f", "md", "--force"), 2, "--force is about the file that --out names"),
         (("s.jsonl", "-f", "pdf"), 2, "Invalid value for '--format'"),
         (("s.jsonl",), 2, "Missing option '--format'"),
@@ -111,7 +113,7 @@ def test_what_cannot_be_exported_is_one_line(
 def test_a_call_without_a_result_is_told_of_where_a_provider_would_refuse_it(run: Run, place: Path) -> None:
     write(place / "s.jsonl", TALK[:2])
     assert run("transcript", "export", "s.jsonl", "-f", "openai").stderr == (
-        "s.jsonl: 1 tool call has no recorded result; a provider refuses the messages until one is added\n"
+        "firsthand: s.jsonl: 1 tool call has no recorded result; a provider refuses the messages until one is added\n"
     )
 
 
@@ -140,7 +142,7 @@ def test_a_session_of_claude_code_is_imported_and_shown(run: Run, place: Path) -
     write(place / "c.jsonl", CLAUDE)
     result = run("transcript", "import", "c.jsonl", "--to", "tr")
     assert (result.exit_code, result.stdout) == (0, "tr/c-1.jsonl: prompts: 1, replies: 1, hook contexts: 1\n")
-    assert run("transcript", "show", "tr/c-1.jsonl").stdout == "\n> why?\n  so.\n"
+    assert run("transcript", "show", "tr/c-1.jsonl").stdout == "session c-1\n\n> why?\n  so.\n"
     assert "branch: x" in run("transcript", "show", "--raw", "tr/c-1.jsonl").stdout
     rows: list[dict[str, Any]] = json.loads(run("transcript", "list", "tr", "--json").stdout)
     assert [row["first_prompt"] for row in rows] == ["why?"]
@@ -149,13 +151,13 @@ def test_a_session_of_claude_code_is_imported_and_shown(run: Run, place: Path) -
 def test_another_programs_file_in_a_folder_is_told_of_and_not_searched_or_counted(run: Run, place: Path) -> None:
     write(place / "tr" / "c.jsonl", CLAUDE)
     write(place / "tr" / "s.jsonl", TALK)
-    told = "tr/c.jsonl is a session of Claude Code; `firsthand transcript import tr/c.jsonl` first\n"
+    told = "firsthand: tr/c.jsonl is a session of Claude Code; `firsthand transcript import tr/c.jsonl` first\n"
     found = run("transcript", "search", "why|branch", "tr")
     assert (found.stdout, found.stderr) == ("tr/s.jsonl:1: user why is CI red?\n", told)
     counted = run("transcript", "stats", "--json", "tr")
     assert (json.loads(counted.stdout)["sessions"], counted.stderr) == (1, told)
     checked = run("transcript", "check", "tr")
-    assert (checked.exit_code, checked.stdout, checked.stderr) == (1, "", f"{told}no faults in 1 file\n")
+    assert (checked.exit_code, checked.stdout, checked.stderr) == (1, "no faults in 1 file\n", told)
 
 
 def test_files_that_cannot_be_imported_are_told_of_and_the_others_are(run: Run, place: Path) -> None:
@@ -185,3 +187,37 @@ def test_without_a_folder_import_says_where_to_name_it(run: Run, place: Path) ->
     result = run("transcript", "import", "c.jsonl")
     assert result.exit_code == 2
     assert "no folder: give --to FOLDER, or set `transcripts`" in result.stderr
+
+
+@pytest.mark.parametrize("out", ["s.jsonl", "./s.jsonl", "other.jsonl", "c.jsonl"])
+def test_no_export_is_written_over_a_transcript(run: Run, file: Path, place: Path, out: str) -> None:
+    write(place / "other.jsonl", TALK[:1])
+    write(place / "c.jsonl", CLAUDE)
+    before = (place / out).read_bytes()
+    said = "is a transcript, and is not written over; name another file, or remove that one first"
+    for form in ("md", "jsonl"):
+        result = run("transcript", "export", "s.jsonl", "-f", form, "-o", out, "--force")
+        assert (result.exit_code, result.stderr) == (1, f"firsthand: {Path(out)} {said}\n")
+    assert (place / out).read_bytes() == before
+
+
+def test_a_dash_is_stdout(run: Run, file: Path, place: Path) -> None:
+    assert run("transcript", "export", "s.jsonl", "-f", "md", "-o", "-").stdout.startswith("# why is CI red?\n")
+    assert not (place / "-").exists()
+
+
+def test_a_folder_that_takes_no_file_is_named(run: Run, file: Path) -> None:
+    result = run("transcript", "export", "s.jsonl", "-f", "md", "-o", "/proc/self/out.md")
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert result.stderr.startswith("firsthand: /proc/self: ")
+
+
+def test_a_page_and_a_text_say_whose_session_it_is_and_what_was_an_image(run: Run, place: Path) -> None:
+    image = {"inlineData": {"mimeType": "image/png", "data": "AA=="}}
+    message = {"role": "user", "parts": [{"text": "see"}, image]}
+    said = {"uuid": "a", "parentUuid": None, "sessionId": "s", "type": "user", "userId": "zoe", "message": message}
+    write(place / "s.jsonl", [said])
+    markdown = run("transcript", "export", "s.jsonl", "-f", "md").stdout
+    assert markdown == "# see\n\n- session: `s`\n- user: `zoe`\n\n## You\n\n> see\n>\n> [image/png]\n"
+    assert "<li>user zoe</li>" in run("transcript", "export", "s.jsonl", "-f", "html").stdout
+    assert json.loads(run("transcript", "export", "s.jsonl", "-f", "json").stdout)["user"] == "zoe"

@@ -36,7 +36,7 @@ def test_list_has_both_layouts_the_last_used_first_by_what_was_typed(run: Run, f
 def test_list_is_a_table_with_age_and_size(run: Run, folder: Path) -> None:
     lines = run("transcript", "list", "tr").stdout.splitlines()
     assert lines[0].split() == ["used", "turns", "size", "first", "prompt", "file"]
-    assert lines[1].split() == ["0", "seconds", "ago", "1", "1.5", "kB", "why", "is", "CI", "red?", "s.jsonl"]
+    assert lines[1].split() == ["0", "seconds", "ago", "1", "1.5", "kB", "why", "is", "CI", "red?", "tr/s.jsonl"]
     assert lines[2].startswith("2001-09-09")
     assert "main" not in "".join(lines)
 
@@ -57,19 +57,29 @@ def test_without_a_folder_one_line_says_where_to_name_it(run: Run, command: tupl
     )
 
 
-@pytest.mark.parametrize("command", [("list",), ("stats",), ("search", "x"), ("check",)])
-def test_a_folder_that_is_not_there_is_one_line(run: Run, command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        (("list",), "folder"),
+        (("stats",), "file or folder"),
+        (("search", "x"), "file or folder"),
+        (("check",), "file or folder"),
+    ],
+)
+def test_a_folder_that_is_not_there_is_one_line(run: Run, command: tuple[str, ...], wanted: str) -> None:
     result = run("transcript", *command, "nowhere")
     assert (result.exit_code, result.stderr) == (
         1,
-        "firsthand: nowhere: no such folder; check the path, or the setting `transcripts`\n",
+        f"firsthand: nowhere: no such {wanted}; check the path, or the setting `transcripts`\n",
     )
 
 
 def test_an_empty_folder_says_so(run: Run, place: Path) -> None:
     (place / "tr").mkdir()
     assert run("transcript", "list", "tr").stderr == "No transcripts in tr.\n"
-    assert run("transcript", "check", "tr").stderr == "no transcripts in tr\n"
+    assert run("transcript", "check", "tr").stdout == "no transcripts in tr\n"
+    result = run("transcript", "stats", "tr")
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", "firsthand: no transcripts in tr\n")
 
 
 @pytest.mark.parametrize(
@@ -144,13 +154,13 @@ def test_stats_tell_how_much_was_injected(run: Run, folder: Path) -> None:
     assert figures["injected_parts"] == {"hook": 3, "memory": 1}
     assert figures["share"] == 0.9229
     out = run("transcript", "stats", "tr").stdout
-    assert "2 prompts, 2 replies, 1 tool calls" in out
+    assert "2 prompts, 2 replies, 1 tool call " in out
     assert "92.3% of what was sent" in out
 
 
 def test_check_of_a_sound_folder_says_how_many_files_it_read(run: Run, folder: Path) -> None:
     result = run("transcript", "check", "tr")
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "no faults in 2 files\n")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "no faults in 2 files\n", "")
 
 
 def test_check_names_every_fault_with_its_line_and_fails(run: Run, folder: Path) -> None:
@@ -161,8 +171,9 @@ def test_check_names_every_fault_with_its_line_and_fails(run: Run, folder: Path)
     assert result.stdout == (
         "tr/s.jsonl:5: invalid_record: the line is torn, glued or no JSON; 0 records recovered\n"
         "tr/s.jsonl:6: invalid_record: a JSON array where a record belongs\n"
+        "2 faults in 1 of 2 files\n"
     )
-    assert result.stderr == "2 faults in 1 of 2 files\n"
+    assert result.stderr == ""
     rows = json.loads(run("transcript", "check", "tr", "--json").stdout)
     assert [(row["file"], row["line"], row["name"]) for row in rows] == [
         ("tr/s.jsonl", 5, "invalid_record"),
@@ -175,12 +186,55 @@ def test_repair_writes_a_copy_beside_the_file_once_and_leaves_it_as_it_was(run: 
     (folder / "s.jsonl").write_bytes(broken)
     result = run("transcript", "check", "--repair", "tr/s.jsonl")
     assert result.exit_code == 1
-    assert "  wrote tr/s.repaired.jsonl: 3 records\n  line 4: lost" in result.stdout
+    assert "  wrote tr/s.jsonl.repaired: 3 records\n  line 4: lost" in result.stdout
     assert (folder / "s.jsonl").read_bytes() == broken
-    assert oct((folder / "s.repaired.jsonl").stat().st_mode)[-3:] == "600"
-    assert run("transcript", "check", "tr/s.repaired.jsonl").exit_code == 0
+    assert oct((folder / "s.jsonl.repaired").stat().st_mode)[-3:] == "600"
+    assert run("transcript", "check", "tr/s.jsonl.repaired").exit_code == 0
     again = run("transcript", "check", "--repair", "tr/s.jsonl")
     assert again.exit_code == 1
     assert again.stderr.startswith(
-        "tr/s.repaired.jsonl is there already, from an earlier repair; look at it, then move or remove it\n"
+        "firsthand: tr/s.jsonl.repaired is there already, from an earlier repair; look at it, then move or remove it\n"
     )
+
+
+def test_a_mended_copy_counts_for_nothing_until_it_takes_its_originals_place(run: Run, folder: Path) -> None:
+    (folder / "s.jsonl").write_bytes((folder / "s.jsonl").read_bytes()[:-20])
+    before = json.loads(run("transcript", "stats", "tr", "--json").stdout)
+    run("transcript", "check", "--repair", "tr")
+    assert json.loads(run("transcript", "stats", "tr", "--json").stdout) == before
+    assert len(json.loads(run("transcript", "list", "tr", "--json").stdout)) == 2
+    assert len(run("transcript", "search", "why is CI", "tr").stdout.splitlines()) == 1
+    (folder / "s.jsonl.repaired").replace(folder / "s.jsonl")
+    assert run("transcript", "check", "tr").exit_code == 0
+
+
+@pytest.mark.parametrize("columns", ["40", "80"])
+def test_a_path_is_neither_cut_nor_broken_and_a_session_is_one_line(
+    run: Run, place: Path, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    name = "4fc7293a-c822-4e8b-abfa-157c95415c49.jsonl"
+    write(place / "tr" / name, [record("a", None, "user", [text("日本語 " * 40)], userId="zoe")])
+    lines = run("transcript", "list", "tr").stdout.splitlines()
+    assert [line.split()[-1] for line in lines] == ["file", f"tr/{name}"]
+    assert lines[0].split()[:4] == ["used", "turns", "size", "user"]
+    assert " zoe   日本語 日本語" in lines[1]
+    assert "…  tr/" in lines[1]
+
+
+def test_list_tells_of_what_it_leaves_out_and_fails_for_what_it_cannot_read(run: Run, folder: Path) -> None:
+    (folder / "x.jsonl").write_text('{"a": 1}\n')
+    result = run("transcript", "list", "tr", "--json")
+    assert (result.exit_code, result.stderr) == (0, "firsthand: tr/x.jsonl is no transcript; left out\n")
+    (folder / "y.jsonl").symlink_to("/proc/self/mem")
+    result = run("transcript", "list", "tr", "--json")
+    assert (result.exit_code, len(json.loads(result.stdout))) == (1, 2)
+    assert result.stderr.splitlines()[1] == "firsthand: tr/y.jsonl: Input/output error"
+
+
+def test_a_pattern_that_would_take_for_ever_is_given_up(run: Run, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("middleware.cli.transcript_search._PATIENCE", 0.2)
+    write(place / "s.jsonl", [record("a", None, "user", [text("a" * 60 + "!")])])
+    result = run("transcript", "search", "(a+)+$", "s.jsonl")
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert result.stderr.startswith("firsthand: the pattern takes too long in s.jsonl; make it simpler")

@@ -77,7 +77,7 @@ def test_a_first_prompt_behind_a_hundred_kilobytes_is_found(tmp_path: Path) -> N
     )
     write(tmp_path / "a.jsonl", start + user("u1", "s0", "hello") + "x" * 300_000)
     [info] = list_sessions(tmp_path)
-    assert (info.first_prompt, info.turns) == ("hello", None)
+    assert (info.first_prompt, info.turns) == ("hello", 1)
 
 
 def test_a_session_without_records_is_named_by_its_file(tmp_path: Path) -> None:
@@ -108,3 +108,44 @@ def test_what_is_no_transcript_is_left_out(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         list(list_sessions(tmp_path / "nowhere"))
+
+
+def test_turns_are_counted_as_long_as_that_is_little_to_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = user("u1", None, "one") + user("u2", "u1", "x" * 20_000)
+    for name, modified in (("a", 3_000), ("b", 2_000), ("c", 1_000)):
+        write(tmp_path / f"{name}.jsonl", long, modified)
+    write(tmp_path / "d.jsonl", user("u1", None, "short"), 500)
+    monkeypatch.setattr("middleware.transcript.listing._COUNTED", 2 * len(long))
+    assert [info.turns for info in list_sessions(tmp_path)] == [2, 2, None, 1]
+
+
+def test_whose_session_it_is_and_of_which_program_is_told(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", user("u1", None, "one", userId="zoe"))
+    claude = line("u1", None, type="user", message={"role": "user", "content": "why?"})
+    write(tmp_path / "b.jsonl", claude, 1)
+    assert [(info.user, info.program, info.first_prompt) for info in list_sessions(tmp_path)] == [
+        ("zoe", None, "one"),
+        (None, "Claude Code", "why?"),
+    ]
+
+
+def test_what_cannot_be_read_and_what_is_no_transcript_is_told_of_and_not_listed(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", user("u1", None, "one"))
+    write(tmp_path / "other.jsonl", '{"a": 1}\n')
+    write(tmp_path / "program.jsonl", "import json\n")
+    (tmp_path / "broken.jsonl").symlink_to("/proc/self/mem")
+    unread: list[str] = []
+    foreign: list[str] = []
+    found = list_sessions(
+        tmp_path,
+        on_error=lambda path, error: unread.append(path.name),
+        on_foreign=lambda path: foreign.append(path.name),
+    )
+    assert [info.path.name for info in found] == ["a.jsonl"]
+    assert (unread, sorted(foreign)) == (["broken.jsonl"], ["other.jsonl", "program.jsonl"])
+
+
+def test_a_mended_copy_beside_its_original_is_no_session(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", user("u1", None, "one"))
+    write(tmp_path / "a.jsonl.repaired", user("u1", None, "one"))
+    assert [info.path.name for info in list_sessions(tmp_path)] == ["a.jsonl"]
