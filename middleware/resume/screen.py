@@ -66,7 +66,8 @@ def rows(records: Iterable[Mapping[str, Any]]) -> Iterator[Shown]:
             yield from _tool_result_rows(record, uuid)
         elif kind == SYSTEM and record.get("subtype") == "at_command":
             if not pending:
-                seen = {record.get("parentUuid"), uuid}
+                parent = record.get("parentUuid")
+                seen = {parent if isinstance(parent, str) else None, uuid}
             pending.append(record)
         elif kind == SYSTEM:
             yield from _system_rows(record, uuid)
@@ -113,7 +114,7 @@ def _user_rows(record: Mapping[str, Any], uuid: str, pending: deque[Mapping[str,
     else:
         text = said or words
     sent = subtype != "mid_turn_user_message"
-    return [Shown(type=row, text=text, uuid=uuid, sent_to_model=sent, subtype=subtype)] if text else []
+    return [Shown(type=row, text=text, uuid=uuid, sent_to_model=sent, subtype=clean(subtype))] if text else []
 
 
 def _assistant_rows(record: Mapping[str, Any], uuid: str) -> list[Shown]:

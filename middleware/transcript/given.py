@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ..parts import Message, Part
-from ..plain import clean_tree, cut
+from ..plain import clean_tree, cut, finite
 from ..records import WIRE_KEY, is_text_part
 
 __all__ = ["arguments_in", "given_call", "given_message", "given_result", "media_in", "message_in"]
@@ -74,7 +74,7 @@ def message_in(entry: Mapping[str, Any], parts: Sequence[Any], shape: str) -> di
     wire = entry.get(WIRE_KEY)
     if not isinstance(wire, Mapping) or wire.get("sdk") != shape or not isinstance(wire.get("message"), Mapping):
         return None
-    found = _restored(wire["message"], parts, str.__str__)
+    found = _restored(finite(wire["message"]), parts, str.__str__)
     return found if isinstance(found, dict) and isinstance(found.get("content"), (str, list, type(None))) else None
 
 

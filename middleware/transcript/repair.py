@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..records import Record, clean_tree
-from ..resume import display
+from ..records import Record, clean_tree, parts_of
+from ..resume import display, replay
 from .chain import walk
 from .checking import digest, is_time
 from .flaws import joins_chain
@@ -25,20 +24,26 @@ class Repaired:
 
 
 def repair(held: Located) -> Repaired:
-    """Mend a transcript: a resumed screen shows the same of the old file and the new one.
+    """Mend a transcript: a resumed screen shows, and a model gets, the same of the old file and the new one.
 
     Branches that were left are kept where that is so with them too. Raises `TranscriptError` where sessions are mixed.
     """
     branch = held.branch()
     notes = [f"line {flaw.line}: {_lost(flaw.detail)}" for flaw in held.flaws]
     records = _once(held, notes)
-    mended = _chained(records, notes)
-    if display(walk(mended)[0]) != display(branch):
+    mended = [_readable(record, notes) for record in _chained(records, notes)]
+    if not _says_the_same(mended, branch):
         kept = {record["uuid"] for record in branch}
         left = sum(record["uuid"] not in kept for record in mended)
         notes.append(f"{left} records beside the live branch are left out: they cannot be put in order without it")
-        mended = _in_line(branch)
-    return Repaired(records=tuple([_readable(record, notes) for record in mended]), notes=tuple(notes))
+        mended = [_readable(record, []) for record in _in_line(branch)]
+    return Repaired(records=tuple(mended), notes=tuple(notes))
+
+
+def _says_the_same(mended: list[Record], branch: list[Record]) -> bool:
+    """True when a screen and a model get the same of the mended records as of the branch."""
+    again = walk(mended)[0]
+    return display(again) == display(branch) and replay(again) == replay(branch)
 
 
 def _lost(detail: str) -> str:
@@ -78,7 +83,7 @@ def _free(uuid: str, taken: set[str]) -> str:
 
 def _chained(records: list[Record], notes: list[str]) -> list[Record]:
     """The records with a parent that is there: the one before in the file where theirs is missing or below them."""
-    parents: dict[str, Any] = {record["uuid"]: record.get("parentUuid") for record in reversed(records)}
+    trees = _Trees(records)
     out: list[Record] = []
     moved: dict[str, str | None] = {}
     previous: str | None = None
@@ -88,11 +93,10 @@ def _chained(records: list[Record], notes: list[str]) -> list[Record]:
             # Another piece of a record that has a new parent.
             out.append({**record, "parentUuid": moved[uuid]})
             continue
-        known = isinstance(parent, str) and parent in parents
-        if parent is not None and (not known or _is_above(uuid, parent, parents)):
-            new = previous if previous is not None and not _is_above(uuid, previous, parents) else None
-            notes.append(f"record {uuid}: its parent {parent!r} is {'below it' if known else 'missing'}; now {new!r}")
-            parents[uuid] = moved[uuid] = new
+        why = trees.fault_of(uuid, parent)
+        if why:
+            new = moved[uuid] = trees.hang(uuid, previous)
+            notes.append(f"record {uuid}: its parent {parent!r} is {why}; now {new!r}")
             record = {**record, "parentUuid": new}
         out.append(record)
         if joins_chain(record):
@@ -100,16 +104,53 @@ def _chained(records: list[Record], notes: list[str]) -> list[Record]:
     return out
 
 
-def _is_above(uuid: str, start: Any, parents: Mapping[str, Any]) -> bool:
-    """True when `uuid` is `start` or one of its ancestors."""
-    seen: set[str] = set()
-    at = start
-    while isinstance(at, str) and at in parents and at not in seen:
-        if at == uuid:
-            return True
-        seen.add(at)
-        at = parents[at]
-    return False
+class _Trees:
+    """What hangs together: each tree of the records ends in a root, in a parent that is missing, or in a cycle."""
+
+    def __init__(self, records: list[Record]) -> None:
+        self._parents: dict[str, Any] = {record["uuid"]: record.get("parentUuid") for record in reversed(records)}
+        self._joined = {uuid: uuid for uuid in self._parents}
+        self._in_cycle: dict[str, int] = {}
+        self._cut: set[int] = set()
+        done: set[str] = set()
+        for number, uuid in enumerate(self._parents):
+            path: dict[str, None] = {}
+            at: Any = uuid
+            while self._is_there(at) and at not in done and at not in path:
+                path[at] = None
+                above = self._parents[at]
+                if self._is_there(above):
+                    self._joined[self._tree(at)] = self._tree(above)
+                at = above
+            if self._is_there(at) and at in path:
+                members = list(path)
+                self._in_cycle |= dict.fromkeys(members[members.index(at) :], number)
+            done.update(path)
+
+    def fault_of(self, uuid: str, parent: Any) -> str:
+        """What is wrong with the parent of a record, "" for nothing."""
+        if parent is not None and not self._is_there(parent):
+            return "missing"
+        cycle = self._in_cycle.get(uuid)
+        return "below it" if cycle is not None and cycle not in self._cut else ""
+
+    def hang(self, uuid: str, previous: str | None) -> str | None:
+        """Cut a record from its parent, and hang it from the one before unless that is below it; say from what."""
+        if uuid in self._in_cycle:
+            self._cut.add(self._in_cycle[uuid])
+        if previous is None or self._tree(previous) == self._tree(uuid):
+            return None
+        self._joined[self._tree(uuid)] = self._tree(previous)
+        return previous
+
+    def _is_there(self, uuid: Any) -> bool:
+        return isinstance(uuid, str) and uuid in self._parents
+
+    def _tree(self, uuid: str) -> str:
+        joined = self._joined
+        while joined[uuid] != uuid:
+            joined[uuid] = uuid = joined[joined[uuid]]
+        return uuid
 
 
 def _in_line(branch: list[Record]) -> list[Record]:
@@ -127,14 +168,11 @@ def _readable(record: Record, notes: list[str]) -> Record:
     if "timestamp" in record and not is_time(record["timestamp"]):
         notes.append(f"record {record['uuid']}: its timestamp is no time; left out")
         del record["timestamp"]
-    if record["type"] in ("user", "assistant", "tool_result"):
-        message = record.get("message")
-        if not isinstance(message, dict) or not isinstance(message.get("parts"), list):
-            notes.append(f"record {record['uuid']}: its message had no list of parts")
-        if not isinstance(message, dict):
-            record["message"] = {"role": "model" if record["type"] == "assistant" else "user", "parts": []}
-        elif not isinstance(message.get("parts"), list):
-            held = message.get("content", message.get("parts"))
-            parts = held if isinstance(held, list) else [{"text": held}] if isinstance(held, str) else []
-            record["message"] = {**message, "parts": parts}
+    message = record.get("message")
+    if record["type"] not in ("user", "assistant", "tool_result"):
+        return record
+    if not isinstance(message, dict) or not isinstance(message.get("parts"), list):
+        notes.append(f"record {record['uuid']}: its message had no list of parts")
+        held = message if isinstance(message, dict) else {"role": "model" if record["type"] == "assistant" else "user"}
+        record["message"] = {**held, "parts": parts_of(record)}
     return record

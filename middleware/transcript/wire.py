@@ -257,8 +257,8 @@ def _json(value: Any) -> str:
 def _arguments(call: Mapping[str, Any]) -> dict[str, Any]:
     arguments = call.get("args")
     if isinstance(arguments, Mapping):
-        return dict(arguments)
-    return {} if arguments is None else {"arguments": arguments}
+        return finite(arguments)  # type: ignore[no-any-return]
+    return {} if arguments is None else {"arguments": finite(arguments)}
 
 
 def _plain_id(held: Mapping[str, Any]) -> str:
