@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import unquote
 
 from ..records import USER_KEY, Record
 from .files import lock_briefly, open_file, sync_names
-from .listing import transcripts_in
+from .listing import REPAIRED, transcripts_in
 from .newfile import write_new
 from .reader import records_in_line
 
-_BEGINS = b'{"uuid":'
+__all__ = ["Erasable", "erasable", "erase", "left_behind", "remove_unused"]
 
-__all__ = ["Erasable", "erasable", "erase", "remove_unused"]
+OnError: TypeAlias = Callable[[Path, OSError], object]
+_BEGINS = b'{"uuid":'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasable:
-    """A file that holds `sessions` that are to go; with `others` in it, only their lines go."""
+    """A file that holds `sessions` that are to go; with `others` in it, only their lines go.
+
+    `users` are all that the records of these sessions name, `last` is when one of them was last written.
+    """
 
     path: Path
     sessions: frozenset[str]
     others: frozenset[str] = frozenset()
+    users: frozenset[str] = frozenset()
+    last: datetime
 
 
 @dataclass(slots=True)
@@ -41,23 +49,34 @@ class _Told:
 
 
 def erasable(
-    folder: Path, *, session: str | None = None, user: str | None = None, before: datetime | None = None
+    folder: Path,
+    *,
+    session: str | None = None,
+    user: str | None = None,
+    before: datetime | None = None,
+    on_error: OnError | None = None,
 ) -> list[Erasable]:
     """Find the files with sessions that are all that is given: this one, of this user, last written before.
 
     The sessions of subagents go with the session that opened them. When a session was last written is what its
-    records say, else the time of its file. Raises ValueError when nothing is given or `before` has no time zone,
-    OSError for a folder that cannot be listed or a file that cannot be read.
+    records say, else the time of its file. A file that cannot be read goes to `on_error`, and the others are looked
+    at; without it that raises OSError. Raises OSError also for a folder that cannot be listed, ValueError when nothing
+    is given or `before` has no time zone.
     """
     if session is None and user is None and before is None:
         raise ValueError("nothing says what to erase: give a session, a user or a time")
     if before is not None and before.tzinfo is None:
         raise ValueError(f"{before.isoformat()} has no time zone; give one, such as {before.isoformat()}+00:00")
-    told = {path: _told(path) for path in _files(folder)}
+    told: dict[Path, dict[str, _Told]] = {}
+    times: dict[Path, datetime] = {}
+    for path in _files(folder):
+        with _telling(path, on_error):
+            times[path] = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+            told[path] = _told(path)
     doomed = _named(told, session) if session is not None else None
     found = []
     for path, sessions in told.items():
-        last = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        last = times[path]
         gone = frozenset(
             name
             for name, of in sessions.items()
@@ -66,20 +85,34 @@ def erasable(
             and (before is None or (of.newest or last) < before)
         )
         if gone:
-            found.append(Erasable(path=path, sessions=gone, others=frozenset(sessions) - gone))
+            found.append(
+                Erasable(
+                    path=path,
+                    sessions=gone,
+                    others=frozenset(sessions) - gone,
+                    users=frozenset().union(*(sessions[name].users for name in gone)),
+                    last=max(sessions[name].newest or last for name in gone),
+                )
+            )
     return found
 
 
 def erase(
-    folder: Path, *, session: str | None = None, user: str | None = None, before: datetime | None = None
+    folder: Path,
+    *,
+    session: str | None = None,
+    user: str | None = None,
+    before: datetime | None = None,
+    on_error: OnError | None = None,
 ) -> list[Erasable]:
-    """Erase what `erasable` finds, and return it.
+    """Erase what `erasable` finds, and return it; folders of projects that are empty then go, too.
 
     A file that is being written is waited for. A process that goes on with an erased session begins its file anew.
+    What cannot be read or erased goes to `on_error`, and the others are erased; without it that raises OSError.
     """
-    found = erasable(folder, session=session, user=user, before=before)
-    for file in found:
-        with _held(file.path) as fd:
+    gone = []
+    for file in erasable(folder, session=session, user=user, before=before, on_error=on_error):
+        with _telling(file.path, on_error), _held(file.path) as fd:
             if fd is None:
                 continue
             if file.others:
@@ -87,8 +120,29 @@ def erase(
                     write_new(file.path, _without(lines, file), force=True)
             else:
                 file.path.unlink(missing_ok=True)
-    sync_names({file.path.parent for file in found})
-    return found
+            gone.append(file)
+    places = {file.path.parent for file in gone}
+    sync_names(places)
+    for place in places:
+        with contextlib.suppress(OSError):
+            while place != folder and folder in place.parents:
+                place.rmdir()
+                place = place.parent
+    return gone
+
+
+def left_behind(gone: Iterable[Erasable]) -> list[Path]:
+    """Files that are called after erased ones, such as their exports and copies: nobody knows what is in them."""
+    found = set()
+    for file in gone:
+        name = file.path.name.removesuffix(".jsonl")
+        if file.path.parent.is_dir():
+            found.update(
+                path
+                for path in file.path.parent.iterdir()
+                if path.name.startswith((f"{name}.", f"{name}~")) and path.is_file()
+            )
+    return sorted(found - {file.path for file in gone})
 
 
 def remove_unused(path: Path, before: float) -> bool:
@@ -112,13 +166,14 @@ def remove_unused(path: Path, before: float) -> bool:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The transcripts, and what a process that was killed left of writing one anew."""
+    """The transcripts, what a process that was killed left of writing one anew, and mended copies."""
     places = {folder}
     for path in transcripts_in(folder):
         places.add(path.parent)
         yield path
     for place in sorted(places):
         yield from sorted(place.glob(".*.jsonl.*.new"))
+        yield from sorted(place.glob(f"*{REPAIRED}"))
 
 
 def _told(path: Path) -> dict[str, _Told]:
@@ -166,7 +221,7 @@ def _session_of(record: Record, path: Path) -> str:
 
 
 def _called(path: Path) -> str:
-    return unquote(path.name.removesuffix(".jsonl"), errors="replace")
+    return unquote(path.name.removesuffix(REPAIRED).removesuffix(".jsonl"), errors="replace")
 
 
 def _moment(stamp: object) -> datetime | None:
@@ -175,6 +230,19 @@ def _moment(stamp: object) -> datetime | None:
     except ValueError:
         return None
     return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
+
+
+@contextmanager
+def _telling(path: Path, on_error: OnError | None) -> Iterator[None]:
+    """Have an OSError told of, where somebody wants to be told; a file that is gone is no error."""
+    try:
+        yield
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        if on_error is None:
+            raise
+        on_error(path, error)
 
 
 @contextmanager
