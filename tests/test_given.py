@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import pytest
 from middleware import Middleware, Settings
 from middleware.testing import Answer, LocalModel, ToolCall
 from middleware.transcript import load
+from middleware.transcript.export import written
 from middleware.transcript.given import message_in
+from middleware.transcript.search import hits_in
+from middleware.transcript.unfolded import unfold
 
 TAG = {"type": "text", "text": "<qwen:user-prompt-submit-context>\nCTX\n</qwen:user-prompt-submit-context>"}
 HI = {"type": "text", "text": "hi"}
@@ -172,3 +176,20 @@ def test_what_somebody_else_wrote_there_does_no_harm(wire: Any) -> None:
     record = {"uuid": "u", "type": "user", "message": {"parts": [{"text": "hi"}]}, "wire": wire}
     assert openai_request([record]) == {"messages": [{"role": "user", "content": "hi"}]}
     assert anthropic_request([record]) == {"messages": [{"role": "user", "content": "hi"}]}
+
+
+def test_what_is_said_beside_a_tool_result_is_shown_found_and_exported(tmp_path: Path) -> None:
+    model = LocalModel(CALLED, "done")
+    call = {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "f", "input": {"a": 1}}]}
+    asked = {"role": "user", "content": "hi"}
+    with app_of(tmp_path, lambda hook_input: "CTX") as app:
+        say(app, model, "anthropic", [asked])
+        say(app, model, "anthropic", [asked, call, {"role": "user", "content": RESULTS[-1]}])
+        with app.session("s", resume=True) as session:
+            shown = [(row.type, row.text) for row in session.shown()]
+    assert shown[2:] == [("tool_result", "out"), ("user", "PLEASE STOP NOW"), ("assistant", "done")]
+    path = tmp_path / "s.jsonl"
+    assert [hit.text for hit in hits_in(path, re.compile("STOP|CTX"))] == ["PLEASE STOP NOW"]
+    assert b"> PLEASE STOP NOW" in b"".join(written(load(path), "md"))
+    unfolded = [(item.shown.text, [added.text for added in item.injected]) for item in unfold(load(path)) if item.shown]
+    assert unfolded[2:4] == [("out", []), ("PLEASE STOP NOW", ["CTX"])]

@@ -150,7 +150,9 @@ def _tool_result_rows(record: Mapping[str, Any], uuid: str) -> list[Shown]:
             if type(response) is dict or isinstance(response, Mapping):
                 said = response.get("output", response.get("error", response))
             shown.append(_tool_row("tool_result", uuid, answer, _worded(said)))
-    return shown
+    # Anthropic's tool results go in a message of the user's, who may have said something beside them.
+    words = joined(cleaned(kept(parts_of(record)))) if shown and len(parts_of(record)) > len(shown) else ""
+    return [*shown, Shown(type="user", text=words, uuid=uuid)] if words else shown
 
 
 def _object_in(part: Any, key: str) -> Mapping[str, Any] | None:
