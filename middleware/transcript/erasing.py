@@ -133,15 +133,12 @@ def erase(
 
 def left_behind(gone: Iterable[Erasable]) -> list[Path]:
     """Files that are called after erased ones, such as their exports and copies: nobody knows what is in them."""
-    found = set()
+    found: set[Path] = set()
     for file in gone:
         name = file.path.name.removesuffix(".jsonl")
         if file.path.parent.is_dir():
-            found.update(
-                path
-                for path in file.path.parent.iterdir()
-                if path.name.startswith((f"{name}.", f"{name}~")) and path.is_file()
-            )
+            named = (path for path in file.path.parent.iterdir() if path.name.startswith((f"{name}.", f"{name}~")))
+            found.update(path for path in named if path.is_file())
     return sorted(found - {file.path for file in gone})
 
 

@@ -35,11 +35,11 @@ def held(folder: Path) -> str:
 def test_a_session_goes_with_those_of_its_subagents_and_nothing_of_it_is_left(run: Run, folder: Path) -> None:
     result = run("transcript", "erase", "--session", "s-a", "tr", "--yes")
     assert result.exit_code == 0
-    assert re.sub(r"\d+ seconds?|\d+ weeks?|\d{4}-\d\d-\d\d", "…", result.stdout).splitlines() == [
+    assert re.sub(r"; (\d+ \w+ ago|\d{4}-\d\d-\d\d);", ";", result.stdout).splitlines() == [
         "tr/s-a.jsonl: session s-a",
-        "  user alice; … ago; 221 B; SECRET-A",
+        "  user alice; 221 B; SECRET-A",
         "tr/s-sub.jsonl: session s-sub",
-        "  user alice; … ago; 441 B; SECRET-A",
+        "  user alice; 441 B; SECRET-A",
         "Erased 2 sessions from tr.",
     ]
     left = held(folder)
