@@ -259,6 +259,9 @@ def _head(stamp: Stamp, kind: str, provenance: str, subtype: str | None) -> Reco
         "cwd": stamp.cwd,
         "version": stamp.version,
     }
+    if stamp.user is not None:
+        # Before what may be long: a record that is cut still says whose it is.
+        record[USER_KEY] = stamp.user
     if subtype is not None:
         record["subtype"] = subtype
     if stamp.git_branch is not None:
@@ -271,7 +274,6 @@ def _tail(record: Record, stamp: Stamp, wire: Mapping[str, Any] | None = None) -
         ("promptId", stamp.prompt_id),
         ("traceId", stamp.trace_id),
         ("spanId", stamp.span_id),
-        (USER_KEY, stamp.user),
         (WIRE_KEY, wire),
     ):
         if value is not None:

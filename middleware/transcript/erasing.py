@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
-from urllib.parse import unquote
 
 from ..records import USER_KEY, Record
 from .files import lock_briefly, open_file, sync_names
 from .listing import REPAIRED, transcripts_in
 from .newfile import write_new
+from .ours import belongs, called, is_ours, torn_in
 from .reader import records_in_line
 
 __all__ = ["Erasable", "erasable", "erase", "left_behind", "remove_unused"]
@@ -41,8 +41,9 @@ class Erasable:
 
 @dataclass(slots=True)
 class _Told:
-    """What the records of one session in one file say of it."""
+    """What the records of one session in one file say of it; nothing does but the file's name when it is `alone`."""
 
+    alone: bool = False
     users: set[str] = field(default_factory=set)
     parents: set[str] = field(default_factory=set)
     newest: datetime | None = None
@@ -58,7 +59,8 @@ def erasable(
 ) -> list[Erasable]:
     """Find the files with sessions that are all that is given: this one, of this user, last written before.
 
-    The sessions of subagents go with the session that opened them. When a session was last written is what its
+    Only transcripts are found, torn ones too; a file that holds nothing is one when its session is named. The sessions
+    of subagents go with the session that opened them. When a session was last written is what its
     records say, else the time of its file. A file that cannot be read goes to `on_error`, and the others are looked
     at; without it that raises OSError. Raises OSError also for a folder that cannot be listed, ValueError when nothing
     is given or `before` has no time zone.
@@ -73,6 +75,9 @@ def erasable(
         with _telling(path, on_error):
             times[path] = datetime.fromtimestamp(path.stat().st_mtime, UTC)
             told[path] = _told(path)
+    for name, of in [item for sessions in told.values() for item in sessions.items() if not item[1].users]:
+        # A line that was cut may not say whose it is.
+        of.users.update(*(sessions[name].users for sessions in told.values() if name in sessions))
     doomed = _named(told, session) if session is not None else None
     found = []
     for path, sessions in told.items():
@@ -80,7 +85,7 @@ def erasable(
         gone = frozenset(
             name
             for name, of in sessions.items()
-            if (doomed is None or name in doomed)
+            if (name in doomed if doomed is not None else not of.alone)
             and (user is None or user in of.users)
             and (before is None or (of.newest or last) < before)
         )
@@ -179,10 +184,18 @@ def _told(path: Path) -> dict[str, _Told]:
     A file without a record, but for one that was cut, is that of the session that it is called after.
     """
     sessions: dict[str, _Told] = {}
+    ours = is_ours(path)
     with path.open("rb") as file:
         cut = file.peek(1)[: len(_BEGINS)] in (b"", _BEGINS)
-        for line in file:
-            for record in records_in_line(line)[0]:
+        for line in file if ours or cut else ():
+            found = records_in_line(line)[0]
+            if not ours and found:
+                return {}
+            torn = torn_in(line) if not found else None
+            if torn is not None:
+                told = sessions.setdefault(torn.session or called(path), _Told())
+                told.users.update(filter(None, [torn.user]))
+            for record in filter(belongs, found):
                 told = sessions.setdefault(_session_of(record, path), _Told())
                 if isinstance(user := record.get(USER_KEY), str):
                     told.users.add(user)
@@ -191,7 +204,7 @@ def _told(path: Path) -> dict[str, _Told]:
                     told.parents.add(parent)
                 moment = _moment(record.get("timestamp"))
                 told.newest = max(filter(None, (told.newest, moment)), default=None)
-    return sessions or ({_called(path): _Told()} if cut else {})
+    return sessions or ({called(path): _Told(alone=not ours)} if cut or ours else {})
 
 
 def _named(told: dict[Path, dict[str, _Told]], session: str) -> set[str]:
@@ -214,11 +227,7 @@ def _without(lines: Iterator[bytes], file: Erasable) -> Iterator[bytes]:
 
 def _session_of(record: Record, path: Path) -> str:
     session = record.get("sessionId")
-    return session if isinstance(session, str) else _called(path)
-
-
-def _called(path: Path) -> str:
-    return unquote(path.name.removesuffix(REPAIRED).removesuffix(".jsonl"), errors="replace")
+    return session if isinstance(session, str) else called(path)
 
 
 def _moment(stamp: object) -> datetime | None:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from ..forked import renew_in_child
 from .erasing import remove_unused
-from .listing import REPAIRED, is_transcript
+from .listing import REPAIRED
+from .ours import is_leftover, is_ours
 
 __all__ = ["Keeping", "remove_old"]
 
@@ -32,13 +33,14 @@ def remove_old(folder: Path, keep: timedelta, *, remove: Callable[[Path, float],
     gone = []
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         path = Path(entry.path)
-        if not entry.name.endswith((".jsonl", REPAIRED)) or not entry.is_file(follow_symlinks=False):
+        named = entry.name.endswith((".jsonl", REPAIRED)) or is_leftover(path)
+        if not named or not entry.is_file(follow_symlinks=False):
             continue
         try:
-            is_old = entry.stat().st_mtime < before
-        except FileNotFoundError:
+            is_old = entry.stat().st_mtime < before and is_ours(path)
+        except OSError:
             continue
-        if is_old and is_transcript(path) and remove(path, before):
+        if is_old and remove(path, before):
             gone.append(path)
     return gone
 

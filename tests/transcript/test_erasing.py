@@ -161,3 +161,46 @@ def test_erasing_everything_by_saying_nothing_is_refused(tmp_path: Path) -> None
         erase(tmp_path)
     with pytest.raises(ValueError, match="2025-01-01T00:00:00 has no time zone; give one"):
         erase(tmp_path, before=datetime(2025, 1, 1))
+
+
+FOREIGN = {
+    "data.jsonl": '{"uuid":"1","name":"row one"}\n{"uuid":"2","name":"row"}\n',
+    "typed.jsonl": '{"uuid":"1","type":"widget","sessionId":"q"}\n',
+    "users.jsonl": '{"uuid":"1","type":"user","name":"row","userId":"alice"}\n',
+    "claude.jsonl": (
+        '{"parentUuid":null,"sessionId":"c","version":"2.0.0","type":"user","userId":"alice",'
+        '"message":{"role":"user","content":"hi"},"uuid":"c1","timestamp":"2020-01-01T00:00:00.000Z"}\n'
+    ),
+    "gemini.jsonl": '{"sessionId":"g","projectHash":"x","type":"user","uuid":"z","userId":"alice","message":"hi"}\n',
+    "empty.jsonl": "",
+    "cut.jsonl": '{"uuid":"1","name":"row on',
+    "blank.jsonl": "\n\n",
+}
+
+
+@pytest.mark.parametrize("given", [{"before": datetime(2040, 1, 1, tzinfo=UTC)}, {"user": "alice"}])
+def test_what_is_no_transcript_is_never_erased(tmp_path: Path, given: Any) -> None:
+    for name, text in FOREIGN.items():
+        (tmp_path / name).write_text(text)
+        os.utime(tmp_path / name, (0, 0))
+    (tmp_path / "ours.jsonl").write_text(line("ours", "x", userId="alice"))
+    assert [file.path.name for file in erase(tmp_path, **given)] == ["ours.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(FOREIGN)
+
+
+def test_a_transcript_whose_only_line_is_cut_goes_with_its_user_and_its_time(tmp_path: Path) -> None:
+    speak(tmp_path, "s", "alice", "ALICE-ONE")
+    whole = (tmp_path / "s.jsonl").read_bytes()
+    for given in ({"user": "alice"}, {"before": datetime(2040, 1, 1, tzinfo=UTC)}, {"session": "s"}):
+        (tmp_path / "s.jsonl").write_bytes(whole[: whole.index(b"ALICE-ONE") + 5])
+        assert erasable(tmp_path, user="bob") == []
+        erase(tmp_path, **given)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_kill_left_of_a_file_goes_with_the_session_and_its_user(tmp_path: Path) -> None:
+    for given in ({"user": "alice"}, {"session": "a/b"}):
+        (tmp_path / "a%2Fb.jsonl").write_text(line("a/b", "x", userId="alice"))
+        (tmp_path / ".a%2Fb.jsonl.x1y2.new").write_text('"text":"SECRET"}\n')
+        erase(tmp_path, **given)  # type: ignore[arg-type]
+        assert list(tmp_path.iterdir()) == []

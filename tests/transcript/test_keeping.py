@@ -55,12 +55,23 @@ def test_what_is_older_than_it_is_kept_goes_and_what_is_younger_stays(tmp_path: 
         ("notes.txt", LINE),
         ("below/s.jsonl", LINE),
         ("empty.jsonl", ""),
+        ("claude.jsonl", '{"sessionId":"c","type":"user","message":{"role":"user","content":"hi"},"uuid":"c1"}\n'),
+        ("gemini.jsonl", '{"sessionId":"g","projectHash":"x","type":"user","uuid":"z","message":"hi"}\n'),
+        ("cut.jsonl", '{"uuid":"1","name":"row on'),
     ],
 )
 def test_what_is_no_transcript_of_the_folder_is_not_ours_to_remove(tmp_path: Path, name: str, text: str) -> None:
     other = write(tmp_path / name, days_ago=900, text=text)
     assert remove_old(tmp_path, MONTH) == []
     assert other.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("s.jsonl", LINE[:60]), (".s.jsonl.x1y2.new", LINE), (".s.jsonl.x.new", "")]
+)
+def test_a_transcript_that_was_cut_and_what_a_kill_left_of_one_go_too(tmp_path: Path, name: str, text: str) -> None:
+    old = write(tmp_path / name, days_ago=31, text=text)
+    assert remove_old(tmp_path, MONTH) == [old]
 
 
 def test_a_link_is_left_alone_and_so_is_what_it_points_to(tmp_path: Path) -> None:
