@@ -173,7 +173,7 @@ class Chain:
         self._above[position] = above
         if above is None and parent is not None:
             self._unresolved[position] = parent
-        if above is not None and flag & _JOINS:
+        if above is not None and above != position and flag & _JOINS:
             self._is_parent(above)
 
     def _is_parent(self, position: int) -> None:
@@ -257,7 +257,10 @@ class Chain:
             node = self._above[begin]
             if node is not None and on_path[node]:
                 self._cut(begin)
-                break
+                if node != begin:
+                    break
+                # A record that names itself says nothing of what was before it: that is a gap.
+                node = self._previous(begin, on_path)
             if node is None and begin in self._unresolved:
                 detail = f"the parent {self._unresolved[begin]!r} is missing"
                 self._on_flaw(Flaw(name="history_gap", detail=detail))
@@ -266,8 +269,11 @@ class Chain:
         return path
 
     def _cut(self, position: int) -> None:
-        parent = self._fetch(position).get("parentUuid")
-        self._on_flaw(Flaw(name="parent_cycle", detail=f"the parent {parent!r} is below its own child; cut"))
+        record = self._fetch(position)
+        detail = f"the parent {record.get('parentUuid')!r} is below its own child; cut"
+        if record.get("parentUuid") == record["uuid"]:
+            detail = f"the record {record['uuid']} is its own parent"
+        self._on_flaw(Flaw(name="parent_cycle", detail=detail))
 
     def _previous(self, node: int, on_path: bytearray) -> int | None:
         for position in range(node - 1, -1, -1):

@@ -121,7 +121,8 @@ def _of_parents(held: Located) -> Iterator[Fault]:
             at = parents[at][1]
         if isinstance(at, str) and at in path:
             line = max(parents[member][0] for member in _from(list(path), at))
-            yield Fault(line=line, name="parent_cycle", detail=f"the record {at} is among its own ancestors")
+            whose = "its own parent" if parents[at][1] == at else "among its own ancestors"
+            yield Fault(line=line, name="parent_cycle", detail=f"the record {at} is {whose}")
         done.update(path)
 
 

@@ -20,6 +20,7 @@ from ..records import Record
 from .flaws import Flaw
 
 __all__ = [
+    "KEPT",
     "Tally",
     "Transcript",
     "file_of",
@@ -32,10 +33,14 @@ __all__ = [
 ]
 
 _MAX_INT_DIGITS = 4000
+KEPT = "nothing is lost"
+"""How the fault of a line ends of which everything was read."""
+
 _SCANS = 32
 _FIRST_WINDOW = 1 << 12
 _LONGEST_TOKEN = 16
 _OBJECT_START = re.compile(r'\{[ \t\r\n]*"')
+_BLANK = "\0 \t\r\n\ufeff"
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -185,6 +190,8 @@ def _recover(line: bytes) -> tuple[list[Record], str, bool]:
     found: list[Record] = []
     objects = False
     budget = _SCANS * len(text) + _FIRST_WINDOW
+    rest: list[str] = []
+    end = 0
     start = _OBJECT_START.search(text)
     while start is not None and budget > 0:
         value, length, cost = _object_at(text, start.start())
@@ -193,9 +200,15 @@ def _recover(line: bytes) -> tuple[list[Record], str, bool]:
             objects = True
             if _is_record(value):
                 found.append(value)
+                rest.append(text[end : start.start()])
+                end = start.start() + length
         start = _OBJECT_START.search(text, start.start() + length)
-    kind = "is torn, glued or no JSON" if text.strip("\0 \t\r\n") else "is NUL bytes"
-    return found, f"the line {kind}; {len(found)} records recovered", objects
+    rest.append(text[end:])
+    if found and not "".join(rest).strip(_BLANK):
+        what = "NUL bytes around a record" if len(found) == 1 else f"{len(found)} records are glued together"
+        return found, f"{what}; {KEPT}", objects
+    kind = "is torn, glued or no JSON" if text.strip(_BLANK) else "is NUL bytes"
+    return found, f"the line {kind}; {len(found)} record{'' if len(found) == 1 else 's'} recovered", objects
 
 
 def _object_at(text: str, at: int) -> tuple[dict[str, Any] | None, int, int]:

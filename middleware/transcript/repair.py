@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from .chain import walk
 from .checking import digest, is_time
 from .flaws import joins_chain
 from .located import Located
+from .reader import KEPT
 
 __all__ = ["Repaired", "repair"]
 
@@ -29,14 +31,16 @@ def repair(held: Located) -> Repaired:
     Branches that were left are kept where that is so with them too. Raises `TranscriptError` where sessions are mixed.
     """
     branch = held.branch()
-    notes = [f"line {flaw.line}: {_lost(flaw.detail)}" for flaw in held.flaws]
+    notes = [f"line {flaw.line}: {_told(flaw.detail)}" for flaw in held.flaws]
     records = _once(held, notes)
-    mended = [_readable(record, notes) for record in _chained(records, notes)]
+    lines = {record["uuid"]: f"line {line}: " for line, record in reversed(held.records)}
+    mended = [_readable(record, lines, notes) for record in _chained(records, lines, notes)]
     if not _says_the_same(mended, branch):
         kept = {record["uuid"] for record in branch}
         left = sum(record["uuid"] not in kept for record in mended)
-        notes.append(f"{left} records beside the live branch are left out: they cannot be put in order without it")
-        mended = [_readable(record, []) for record in _in_line(branch)]
+        beside = "1 record beside the live branch is" if left == 1 else f"{left} records beside the live branch are"
+        notes.append(f"{beside} left out: with them a resumed screen or a model would get something else")
+        mended = [_readable(record, lines, []) for record in _in_line(branch)]
     return Repaired(records=tuple(mended), notes=tuple(notes))
 
 
@@ -46,8 +50,8 @@ def _says_the_same(mended: list[Record], branch: list[Record]) -> bool:
     return display(again) == display(branch) and replay(again) == replay(branch)
 
 
-def _lost(detail: str) -> str:
-    return f"lost, but for what could be read of it: {detail}"
+def _told(detail: str) -> str:
+    return detail if detail.endswith(KEPT) else f"{detail}; what else it held is lost"
 
 
 def _once(held: Located, notes: list[str]) -> list[Record]:
@@ -81,7 +85,7 @@ def _free(uuid: str, taken: set[str]) -> str:
     return f"{uuid}#{number}"
 
 
-def _chained(records: list[Record], notes: list[str]) -> list[Record]:
+def _chained(records: list[Record], lines: Mapping[str, str], notes: list[str]) -> list[Record]:
     """The records with a parent that is there: the one before in the file where theirs is missing or below them."""
     trees = _Trees(records)
     out: list[Record] = []
@@ -96,7 +100,9 @@ def _chained(records: list[Record], notes: list[str]) -> list[Record]:
         why = trees.fault_of(uuid, parent)
         if why:
             new = moved[uuid] = trees.hang(uuid, previous)
-            notes.append(f"record {uuid}: its parent {parent!r} is {why}; now {new!r}")
+            fault = "it is its own parent" if parent == uuid else f"its parent {parent!r} is {why}"
+            now = "it has none now" if new is None else f"it follows {new} now"
+            notes.append(f"{lines.get(uuid, '')}record {uuid}: {fault}; {now}")
             record = {**record, "parentUuid": new}
         out.append(record)
         if joins_chain(record):
@@ -162,17 +168,17 @@ def _in_line(branch: list[Record]) -> list[Record]:
     return out
 
 
-def _readable(record: Record, notes: list[str]) -> Record:
+def _readable(record: Record, lines: Mapping[str, str], notes: list[str]) -> Record:
     """A record whose message and timestamp are of the form that they should have."""
     record = clean_tree(record)
     if "timestamp" in record and not is_time(record["timestamp"]):
-        notes.append(f"record {record['uuid']}: its timestamp is no time; left out")
+        notes.append(f"{lines.get(record['uuid'], '')}record {record['uuid']}: its timestamp is no time; left out")
         del record["timestamp"]
     message = record.get("message")
     if record["type"] not in ("user", "assistant", "tool_result"):
         return record
     if not isinstance(message, dict) or not isinstance(message.get("parts"), list):
-        notes.append(f"record {record['uuid']}: its message had no list of parts")
+        notes.append(f"{lines.get(record['uuid'], '')}record {record['uuid']}: its message had no list of parts")
         held = message if isinstance(message, dict) else {"role": "model" if record["type"] == "assistant" else "user"}
         record["message"] = {**held, "parts": parts_of(record)}
     return record

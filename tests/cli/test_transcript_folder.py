@@ -186,7 +186,7 @@ def test_repair_writes_a_copy_beside_the_file_once_and_leaves_it_as_it_was(run: 
     (folder / "s.jsonl").write_bytes(broken)
     result = run("transcript", "check", "--repair", "tr/s.jsonl")
     assert result.exit_code == 1
-    assert "  wrote tr/s.jsonl.repaired: 3 records\n  line 4: lost" in result.stdout
+    assert "  wrote tr/s.jsonl.repaired: 3 records\n  line 4: the line is torn" in result.stdout
     assert (folder / "s.jsonl").read_bytes() == broken
     assert oct((folder / "s.jsonl.repaired").stat().st_mode)[-3:] == "600"
     assert run("transcript", "check", "tr/s.jsonl.repaired").exit_code == 0

@@ -66,6 +66,11 @@ def test_a_record_that_is_its_own_parent_stands_alone() -> None:
     assert walked(rec("s", "s")) == (["s"], ["parent_cycle"])
 
 
+def test_a_record_that_is_its_own_parent_follows_the_one_before_it() -> None:
+    assert walked(rec("a", None), rec("s", "s"), rec("b", "s")) == (["a", "s", "b"], ["parent_cycle"])
+    assert walked(rec("a", None), rec("b", "a"), rec("s", "s")) == (["a", "b", "s"], ["parent_cycle"])
+
+
 def test_an_equal_record_is_a_repetition() -> None:
     again = said("a", None, "one")
     branch, flaws = walk([said("a", None, "one"), again, rec("b", "a")])

@@ -99,12 +99,20 @@ def test_a_mended_transcript_has_no_fault_and_shows_the_same(tmp_path: Path) -> 
     assert faults_in(copy) == []
     assert display(copy.branch()) == display(found.branch())
     assert mended.notes == (
-        "line 3: lost, but for what could be read of it: the line is torn, glued or no JSON; 2 records recovered",
-        "line 4: lost, but for what could be read of it: the line is torn, glued or no JSON; 0 records recovered",
+        "line 3: 2 records are glued together; nothing is lost",
+        "line 4: the line is torn, glued or no JSON; 0 records recovered; what else it held is lost",
         "line 2: a record that is there already; left out",
         "line 3: a record that is there already; left out",
-        "record c: its parent 'lost' is missing; now 'b'",
+        "line 5: record c: its parent 'lost' is missing; it follows b now",
     )
+
+
+def test_a_record_that_is_its_own_parent_goes_on_from_the_one_before_it() -> None:
+    odd = held(TALK[0], {**TALK[1], "parentUuid": "b"}, *TALK[2:])
+    mended = repair(odd)
+    assert mended.notes == ("line 2: record b: it is its own parent; it follows a now",)
+    assert mended.records == tuple(TALK)
+    assert [(fault.line, fault.detail) for fault in faults_in(odd)] == [(2, "the record b is its own parent")]
 
 
 def test_what_has_the_wrong_form_is_put_right_and_the_rest_kept() -> None:
@@ -113,8 +121,8 @@ def test_what_has_the_wrong_form_is_put_right_and_the_rest_kept() -> None:
     assert mended.records[0]["message"]["parts"] == [{"text": "hi"}]
     assert "timestamp" not in mended.records[0]
     assert mended.notes == (
-        "record a: its timestamp is no time; left out",
-        "record a: its message had no list of parts",
+        "line 1: record a: its timestamp is no time; left out",
+        "line 1: record a: its message had no list of parts",
     )
 
 

@@ -63,7 +63,7 @@ def test_a_flaw_says_what_is_there() -> None:
         (2, "a JSON string where a record belongs"),
         (3, "an object without a uuid and a type"),
         (4, "the line is NUL bytes; 0 records recovered"),
-        (5, "the line is torn, glued or no JSON; 2 records recovered"),
+        (5, "2 records are glued together; nothing is lost"),
     ]
 
 
