@@ -61,6 +61,7 @@ class Entry:
     """One admitted turn: the block of its message, and the replies that were delivered to it.
 
     `partial` are replies that broke off: they tell a re-sent history, but do not make the turn an answered one.
+    `restored` is one that a transcript tells of, which does not hold the whole request.
     """
 
     serial: int
@@ -68,6 +69,7 @@ class Entry:
     predecessor: Identity | None
     block: Block
     request: tuple[Identity, ...] | None
+    restored: bool = False
     replies: set[Identity] = field(default_factory=set)
     partial: set[Identity] = field(default_factory=set)
 
@@ -170,13 +172,13 @@ class Ledger:
     def retried(self, thread: Thread, *, whole: bool) -> Entry | None:
         """The newest entry if this is that turn again and no reply was delivered to it (rule 6).
 
-        With `whole` (a named session) the whole request must be equal too.
+        With `whole` (a named session) the whole request must be equal too, unless the entry was restored.
         """
         with self._lock:
             newest = self._entries[-1] if self._entries else None
             if newest is None or newest.replies or not _same(newest, thread):
                 return None
-            return newest if not whole or newest.request == thread.identities else None
+            return newest if not whole or newest.restored or newest.request == thread.identities else None
 
     def declared_retry(self, thread: Thread) -> Entry | None:
         """The newest entry if it is this message's, answered or not: the caller said that this is a retry."""
@@ -200,7 +202,7 @@ class Ledger:
 
     def restore(self, key: Identity, predecessor: Identity | None, block: Block) -> Entry:
         """Write the entry of a turn that a transcript tells of."""
-        return self._add(key, predecessor, block, None)
+        return self._add(key, predecessor, block, None, restored=True)
 
     def answered(self, entry: Entry, replies: Sequence[Identity], *, whole: bool = True) -> None:
         """Note the replies (one a choice) that came to an entry; not `whole` when they broke off."""
@@ -231,10 +233,23 @@ class Ledger:
             return iter(list(self._entries))
 
     def _add(
-        self, key: Identity, predecessor: Identity | None, block: Block, request: tuple[Identity, ...] | None
+        self,
+        key: Identity,
+        predecessor: Identity | None,
+        block: Block,
+        request: tuple[Identity, ...] | None,
+        *,
+        restored: bool = False,
     ) -> Entry:
         with self._lock:
-            entry = Entry(serial=self._serial, key=key, predecessor=predecessor, block=block, request=request)
+            entry = Entry(
+                serial=self._serial,
+                key=key,
+                predecessor=predecessor,
+                block=block,
+                request=request,
+                restored=restored,
+            )
             self._serial += 1
             if self._entries:
                 # Only the newest can be retried: older ones need not keep their whole request.

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openai import InternalServerError
 
 from middleware import Middleware, Settings
-from middleware.testing import Answer, LocalModel, ToolCall
+from middleware.testing import Answer, Failure, LocalModel, ToolCall
 from middleware.transcript import load
 from middleware.transcript.export import written
 from middleware.transcript.given import message_in
@@ -193,3 +194,20 @@ def test_what_is_said_beside_a_tool_result_is_shown_found_and_exported(tmp_path:
     assert b"> PLEASE STOP NOW" in b"".join(written(load(path), "md"))
     unfolded = [(item.shown.text, [added.text for added in item.injected]) for item in unfold(load(path)) if item.shown]
     assert unfolded[2:4] == [("out", []), ("PLEASE STOP NOW", ["CTX"])]
+
+
+def test_a_turn_that_failed_is_a_retry_after_a_restart(tmp_path: Path) -> None:
+    model = LocalModel(Failure(status=500), "r", "r")
+    heard = iter(["CTX", "another", "third"])
+    asked: list[Any] = [{"role": "user", "content": "one"}]
+    with app_of(tmp_path, lambda hook_input: next(heard)) as app, pytest.raises(InternalServerError):
+        say(app, model, "openai", asked)
+    with app_of(tmp_path, lambda hook_input: next(heard)) as app:
+        say(app, model, "openai", asked)
+        say(app, model, "openai", [*asked, {"role": "assistant", "content": "r"}, *asked])
+        with app.session("s", resume=True) as session:
+            assert [row.text for row in session.shown()] == ["one", "r", "one", "r"]
+    first, again, second = sent(model)
+    assert first == again == second[:1]
+    assert first[0]["content"][1] == TAG
+    assert "another" in second[2]["content"][1]["text"]
