@@ -21,7 +21,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "init": "Write a firsthand.toml and a sample hook here.",
     "demo": "Show three turns: what was typed, sent, traced, recalled, resumed.",
     "transcript": "Show, list, search, export, check, count, import and erase transcripts.",
-    "recall": "Add memories to a store, and search it.",
+    "recall": "Add memories to a store, search it, and have it forget.",
     "hooks": "List, test and trust hooks; print their JSON Schemas.",
     "settings": "List every setting, its value and where it came from.",
 }

@@ -1,4 +1,4 @@
-"""`firsthand recall`: add memories to a store and search it."""
+"""`firsthand recall`: add memories to a store, search it, and have it forget."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _place(function: FunctionT) -> FunctionT:
 
 @click.group(cls=Commands)
 def recall() -> None:
-    """Add memories to a store, and search it."""
+    """Add memories to a store, search it, and have it forget."""
 
 
 @recall.command()
@@ -56,11 +56,7 @@ def add(text: tuple[str, ...], namespace: str | None, store: str | None, title: 
 )
 def search(query: tuple[str, ...], namespace: str | None, store: str | None, top_k: int | None, as_json: bool) -> None:
     """Print the memories that answer QUERY, best first; none is an answer too."""
-    url, name, embedder = _resolved(store, namespace)
-    file = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
-    if file is not None and file.name and not file.exists():
-        # Opening would make it, and a mistyped path would look like a store that knows nothing.
-        raise Failure(f"{file}: no such store; check --store, or make it with `firsthand recall add`")
+    url, name, embedder = _existing(store, namespace)
     from recall_store import open_store
 
     with open_store(url, embedder) as opened:
@@ -85,6 +81,60 @@ def search(query: tuple[str, ...], namespace: str | None, store: str | None, top
         _print(rows)
     else:
         click.echo(f"No memory of {name} answers that.", err=True)
+
+
+@recall.command()
+@click.argument("words", nargs=-1)
+@_place
+@click.option("--id", "ids", multiple=True, metavar="ID", help="A memory by its id, as `search` prints it; repeatable.")
+@click.option("--all", "everything", is_flag=True, help="All memories of the namespace.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def forget(
+    words: tuple[str, ...],
+    namespace: str | None,
+    store: str | None,
+    ids: tuple[str, ...],
+    everything: bool,
+    yes: bool,
+) -> None:
+    """Forget every memory that holds all of WORDS, the ones with the given ids, or all; no file keeps a byte of them.
+
+    What transcripts hold is `firsthand transcript erase`'s.
+    """
+    if sum((bool(words), bool(ids), everything)) != 1:
+        raise click.UsageError("say what to forget, in one way: WORDS, --id, or --all")
+    url, name, embedder = _existing(store, namespace)
+    what = "all memories" if everything else f"{len(ids)} by id" if ids else f"what holds all of: {' '.join(words)}"
+    if not yes:
+        _agreed(f"Forget, of {name}, {what}? There is no way back")
+    from recall_store import open_store
+
+    with open_store(url, embedder) as opened:
+        if words:
+            count = opened.forget(namespace=name, query=" ".join(words))
+        else:
+            count = opened.delete(namespace=name, ids=ids or [str(found.id) for found in opened.list(namespace=name)])
+        opened.vacuum()
+    click.echo(f"Forgot {count} {'memory' if count == 1 else 'memories'} of {name}.")
+
+
+def _agreed(question: str) -> None:
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.Abort:
+        click.echo(err=True)
+        raise Failure("nothing was forgotten, since nobody answered; --yes does not ask") from None
+    if not agreed:
+        raise Failure("nothing was forgotten")
+
+
+def _existing(store: str | None, namespace: str | None) -> tuple[str, str, str | None]:
+    url, name, embedder = _resolved(store, namespace)
+    file = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
+    if file is not None and file.name and not file.exists():
+        # Opening would make it, and a mistyped path would look like a store that knows nothing.
+        raise Failure(f"{file}: no such store; check --store, or make it with `firsthand recall add`")
+    return url, name, embedder
 
 
 def _resolved(store: str | None, namespace: str | None) -> tuple[str, str, str | None]:

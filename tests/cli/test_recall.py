@@ -111,3 +111,48 @@ def test_terminal_escapes_in_a_memory_are_not_obeyed(run: Run) -> None:
     out = run("recall", "search", "tea", *STORE).stdout
     assert "\x1b" not in out
     assert "[bold]x[/bold]" in out
+
+
+def bytes_in(place: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file())
+
+
+def test_what_is_forgotten_is_in_no_file(run: Run, place: Path) -> None:
+    for text in ("brontes drinks oolong", "brontes sleeps", "argus drinks sencha"):
+        run("recall", "add", text, *STORE)
+    assert b"oolong" in bytes_in(place)
+    result = run("recall", "forget", "brontes", "drinks", "--yes", *STORE)
+    assert (result.exit_code, result.stdout) == (0, "Forgot 1 memory of ada.\n")
+    assert b"oolong" not in bytes_in(place)
+    assert b"sencha" in bytes_in(place)
+
+
+def test_a_memory_is_forgotten_by_its_id(run: Run, place: Path) -> None:
+    id = run("recall", "add", "I like tea", *STORE).stdout.split()[-1]
+    assert run("recall", "forget", "--id", id, "--id", "nobody", "--yes", *STORE).stdout == "Forgot 1 memory of ada.\n"
+    assert run("recall", "search", "tea", "--json", *STORE).stdout == "[]\n"
+
+
+def test_all_of_one_person_is_forgotten_and_nothing_of_another(run: Run, place: Path) -> None:
+    run("recall", "add", "I like oolong", *STORE)
+    run("recall", "add", "I like sencha", "--store", "sqlite:///m.db", "--namespace", "bob")
+    assert run("recall", "forget", "--all", "--yes", *STORE).stdout == "Forgot 1 memory of ada.\n"
+    assert b"oolong" not in bytes_in(place)
+    assert b"sencha" in bytes_in(place)
+
+
+def test_forgetting_asks_first(run: Run, place: Path) -> None:
+    run("recall", "add", "I like tea", *STORE)
+    result = run("recall", "forget", "tea", *STORE)
+    assert result.exit_code == 1
+    assert result.stderr.endswith("firsthand: nothing was forgotten, since nobody answered; --yes does not ask\n")
+    assert "I like tea" in run("recall", "search", "tea", *STORE).stdout
+
+
+def test_what_to_forget_is_said_in_one_way(run: Run) -> None:
+    for given in ((), ("tea", "--all"), ("--all", "--id", "x")):
+        result = run("recall", "forget", *given, *STORE)
+        assert result.exit_code == 2
+        assert result.stderr == (
+            "firsthand: say what to forget, in one way: WORDS, --id, or --all (see `firsthand recall forget --help`)\n"
+        )
