@@ -24,6 +24,7 @@ __all__ = ["Layout", "TranscriptFolder"]
 Layout: TypeAlias = Literal["plain", "qwen"]
 
 _MAX_NAME = 200
+_CUT = re.compile(r"~[0-9a-f]{64}$")
 _LATELY = 3600.0
 
 
@@ -73,15 +74,15 @@ class TranscriptFolder:
     def path(self, session_id: str) -> Path:
         """The file of a session: its id percent-encoded, so that no id leaves the folder.
 
-        An id whose name would be too long for a file system is cut and told apart by its SHA-256. Raises
-        ValueError for an empty id.
+        An id whose name would be too long for a file system, or could be that of one which was, is cut and told apart
+        by its SHA-256. Raises ValueError for an empty id.
         """
         if not session_id:
             raise ValueError("the session id is empty; a transcript needs one to be named after")
         name = quote(session_id, safe="", errors="surrogatepass")
         if name.startswith("."):
             name = f"%2E{name[1:]}"
-        if len(name) > _MAX_NAME:
+        if len(name) > _MAX_NAME or _CUT.search(name):
             digest = hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
             name = f"{name[: _MAX_NAME - 65]}~{digest}"
         return self._place / f"{name}.jsonl"

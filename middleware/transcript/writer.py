@@ -163,7 +163,7 @@ class TranscriptWriter:
                 self._open(create=True)
                 lock_briefly(self._fd)
                 state = os.fstat(self._fd)
-                if state.st_nlink:
+                if self._is_named(state):
                     break
                 self._let_go()
             if state.st_size < self._read_to:
@@ -254,15 +254,23 @@ class TranscriptWriter:
         self._whole = True
 
     def _size(self) -> int:
-        """The file's size; a file that was removed, replaced or cut short is begun anew first."""
+        """The file's size; a file that was removed, renamed, replaced or cut short is begun anew first."""
         state = os.fstat(self._fd)
-        if state.st_nlink == 0:
+        if state.st_nlink == 0 or not (self._holds or self._is_named(state)):
             self._let_go()
             self._open(create=True)
             state = os.fstat(self._fd)
         elif state.st_size < self._read_to:
             self._start_anew(state.st_size)
         return state.st_size
+
+    def _is_named(self, state: os.stat_result) -> bool:
+        """True while the open file is the one at the path: it may have been moved away, or live on under a link."""
+        try:
+            named = os.lstat(self.path)
+        except FileNotFoundError:
+            return False
+        return named.st_ino == state.st_ino and named.st_dev == state.st_dev
 
     def _ends_with_newline(self, size: int) -> bool:
         return size == 0 or os.pread(self._fd, 1, size - 1) == b"\n"

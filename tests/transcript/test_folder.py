@@ -146,3 +146,11 @@ def test_a_program_that_ends_without_closing_loses_nothing_and_says_nothing(tmp_
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert [record["uuid"] for record in transcript.read(tmp_path / "s.jsonl").records] == ["a"]
+
+
+def test_no_two_sessions_share_a_file(tmp_path: Path) -> None:
+    folder = TranscriptFolder(tmp_path)
+    cut = folder.path("v" * 300).name.removesuffix(".jsonl")
+    again = folder.path(cut).name.removesuffix(".jsonl")
+    assert len({folder.path(name) for name in ("v" * 300, cut, again, f"a~{'0' * 64}", "a")}) == 5
+    assert folder.path(f"a~{'0' * 63}").name == f"a~{'0' * 63}.jsonl"

@@ -20,6 +20,7 @@ from middleware import records, resume, transcript
 from middleware.injection import block_of
 from middleware.parts import Message, Part
 from middleware.transcript import TranscriptFolder, TranscriptWriter
+from middleware.transcript.lines import encode_line
 
 
 def make_record(uuid: str, parent: str | None, text: str = "x", **fields: Any) -> records.Record:
@@ -361,3 +362,23 @@ os._exit(0)
     assert (done.returncode, done.stderr) == (0, b"")
     branch, flaws = transcript.walk(transcript.read(tmp_path / "s.jsonl").records)
     assert ([record["uuid"] for record in branch], flaws) == (["parent", "child", "after"], [])
+
+
+@pytest.mark.parametrize("way", ["renamed", "linked and removed", "replaced"])
+@pytest.mark.parametrize("exclusively", [True, False])
+def test_a_file_that_was_moved_away_gets_no_more_records(writer: TranscriptWriter, way: str, exclusively: bool) -> None:
+    writer.append(make_record("a", None))
+    away = writer.path.with_name("away")
+    if way == "linked and removed":
+        os.link(writer.path, away)
+        writer.path.unlink()
+    else:
+        writer.path.rename(away)
+    if way == "replaced":
+        writer.path.write_bytes(encode_line(make_record("z", None)))
+    assert writer.grew() is (way == "replaced")
+    with writer.exclusive() if exclusively else writer.lock:
+        writer.append(make_record("b", writer.tail))
+    assert [record["uuid"] for record in transcript.read(away).records] == ["a"]
+    assert uuids(writer) == (["z", "b"] if way == "replaced" else ["b"])
+    assert transcript.read(writer.path).records[-1]["parentUuid"] == ("z" if way == "replaced" else None)
