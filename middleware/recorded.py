@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import uuid
 import weakref
@@ -16,13 +17,18 @@ from .records import USER_KEY, VERSION, Record
 from .resume import Shown, replay, rows
 from .told import Told, instruction_of
 from .transcript import Branch, Scribe, TranscriptWriter, load
+from .transcript.checking import faults_in
 from .transcript.foreign import recognise
+from .transcript.located import read_located
 from .transcript.reader import not_a_transcript
 from .transcript.wire import anthropic_request, openai_request
 from .transcript.writer import Durability
 from .turn import Opened
 
 __all__ = ["Recorded"]
+
+_GAPS = ("history_gap", "orphan_result")
+_log = logging.getLogger("firsthand")
 
 
 class Recorded:
@@ -41,6 +47,7 @@ class Recorded:
         self._scribe = scribe(self.id) if scribe is not None else None
         self._path = str(self._scribe.writer.path) if self._scribe is not None else ""
         self._turns = 0
+        self._warned = False
         self._opened: Opened | None = None
         self._owner = self._scribe.owner() if self._scribe is not None and self.named else None
         self.user = user
@@ -81,6 +88,7 @@ class Recorded:
 
         session = cls(id=written or unquote(place.stem), user=user, scribe=scribe)
         session.catch_up()
+        session._warn_of_gaps(branch)
         if session._scribe is not None:
             weakref.finalize(session, session._scribe.writer.close)
         return session
@@ -136,7 +144,7 @@ class Recorded:
         """The history as messages to send, of `chat.completions` or Anthropic's `messages`; append the next one.
 
         Injected text is in them, and goes out once, with the bytes that it had. The caller's own system message is
-        in no record.
+        in no record. Where records are lost, a warning says so, and what is left is given as it was sent.
         """
         branch = self._branch()
         if shape == "anthropic":
@@ -185,7 +193,27 @@ class Recorded:
         if self._scribe is None:
             raise self._unkept()
         path = self._scribe.writer.path
-        return load(path) if path.exists() else []
+        if not path.exists():
+            return []
+        branch = load(path)
+        self._warn_of_gaps(branch)
+        return branch
+
+    def _warn_of_gaps(self, branch: Branch) -> None:
+        """Say once where records are lost: what is given out goes to a model, which may refuse or misread it."""
+        if self._warned or all(flaw.name != "history_gap" for flaw in branch.flaws):
+            return
+        self._warned = True
+        found = [fault for fault in faults_in(read_located(branch.path)) if fault.name in _GAPS]
+        where = "; ".join(f"line {fault.line}: {fault.detail}" for fault in found[:3])
+        more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
+        _log.warning(
+            "firsthand: records of transcript %s are lost (%s%s); its messages go on across the gap, and a provider "
+            "refuses tool results without their calls",
+            branch.path,
+            where,
+            more,
+        )
 
     def _conversation(self) -> Iterable[Record]:
         branch = self._branch()

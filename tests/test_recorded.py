@@ -368,3 +368,19 @@ def test_a_durability_that_is_none_and_a_gemini_file_say_what_to_do(tmp_path: Pa
     path.write_text('{"sessionId": "g", "projectHash": "h", "messages": []}')
     with pytest.raises(TranscriptError, match=r"is a session of Gemini CLI, which goes on in its own files$"):
         Session.resume(path)
+
+
+def test_a_lost_record_is_warned_of_once_with_its_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    talked(tmp_path)
+    path = tmp_path / "s.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([lines[0], *lines[2:]]))
+    lost = json.loads(lines[1])["uuid"]
+    session = Session.resume(path)
+    assert [message["role"] for message in session.messages()] == ["user", "tool", "user", "assistant"]
+    session.messages("anthropic")
+    [warning] = [record.message for record in caplog.records]
+    assert warning == (
+        f"firsthand: records of transcript {path} are lost (line 2: the parent {lost!r} is missing); "
+        "its messages go on across the gap, and a provider refuses tool results without their calls"
+    )

@@ -35,7 +35,8 @@ def erase(
     """Erase sessions from FOLDER (else the setting `transcripts`): those that are all of what is given.
 
     They are listed and asked about first; mended copies of `check --repair` go with them. Memories in a store (see
-    `firsthand recall forget`) and exports are not touched: files in the folder that are called after an erased one are named.
+    `firsthand recall forget`) and exports are not touched: files in the folder that are called after an erased one
+    are named.
     """
     if session is None and user is None and before is None:
         raise click.UsageError("nothing says what to erase: give --session, --user or --before")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .failures import Command, Failure
+from .transcript_places import PLACE
 
 if TYPE_CHECKING:
     from ..transcript.foreign import Foreign
@@ -17,9 +18,9 @@ __all__ = ["described", "import_"]
 
 
 @click.command("import", cls=Command)
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--to", "folder", type=click.Path(path_type=Path), help="Folder of transcripts; else the setting.")
-@click.option("--force", is_flag=True, help="Write over sessions that are there already.")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PLACE)
+@click.option("--to", "folder", type=PLACE, help="Folder of transcripts; else the setting.")
+@click.option("--force", is_flag=True, help="Write over sessions that are there already, unless they are longer.")
 def import_(files: tuple[Path, ...], folder: Path | None, force: bool) -> None:
     """Import sessions of Claude Code (~/.claude/projects/*/*.jsonl); what hooks added stays apart from what was typed.
 

@@ -12,6 +12,7 @@ from .claude import Imported, import_claude
 from .folder import Layout, TranscriptFolder
 from .foreign import objects_in, recognise
 from .lines import encode_line
+from .live import load
 from .newfile import write_new
 
 __all__ = ["Arrival", "import_file"]
@@ -36,9 +37,11 @@ def import_file(
 ) -> Arrival:
     """Convert one session file of Claude Code and write it, mode 0600, into a folder of transcripts.
 
-    Raises `TranscriptError` for any other file, FileExistsError when the session is there already and `force` is
-    off, OSError when something cannot be read or written.
+    Raises `TranscriptError` for any other file and for one that is shorter than what is there already, FileExistsError
+    when the session is there and `force` is off, OSError when something cannot be read or written.
     """
+    if not source.exists():
+        raise TranscriptError(f"{source}: no such file; check the path")
     if source.is_dir():
         raise TranscriptError(f"{source} is a folder; name the .jsonl files in it")
     known = recognise(source)
@@ -55,6 +58,11 @@ def import_file(
     cwd = next((record["cwd"] for record in session.records if record["cwd"]), None)
     path = TranscriptFolder(folder, layout=layout, cwd=cwd).path(session.session_id)
     path = folder / path.relative_to(folder.absolute())
+    if force and len(load(path) if path.exists() else ()) > len(session.records):
+        raise TranscriptError(
+            f"{source} has fewer records than {path}, which holds its session already; remove that one first if you "
+            "want this"
+        )
     write_new(path, (encode_line(clean_tree(record)) for record in session.records), force=force)
     return Arrival(source=source, path=path, session=session)
 

@@ -168,7 +168,7 @@ def test_files_that_cannot_be_imported_are_told_of_and_the_others_are(run: Run, 
     assert result.stdout.startswith("tr/c-1.jsonl: ")
     first, second, third = result.stderr.splitlines()
     assert first.startswith("firsthand: g.jsonl is a session of Gemini CLI, which writes what hooks added into")
-    assert second == ("firsthand: nowhere.jsonl is no session of Claude Code; name a .jsonl file of ~/.claude/projects")
+    assert second == ("firsthand: nowhere.jsonl: no such file; check the path")
     assert third == "firsthand: c.jsonl: its session is at tr/c-1.jsonl already; --force writes over it"
 
 
@@ -221,3 +221,12 @@ def test_a_page_and_a_text_say_whose_session_it_is_and_what_was_an_image(run: Ru
     assert markdown == "# see\n\n- session: `s`\n- user: `zoe`\n\n## You\n\n> see\n>\n> [image/png]\n"
     assert "<li>user zoe</li>" in run("transcript", "export", "s.jsonl", "-f", "html").stdout
     assert json.loads(run("transcript", "export", "s.jsonl", "-f", "json").stdout)["user"] == "zoe"
+
+
+def test_a_shorter_copy_of_a_session_is_not_imported_over_the_longer_one(run: Run, place: Path) -> None:
+    write(place / "whole.jsonl", CLAUDE)
+    write(place / "cut.jsonl", CLAUDE[:1])
+    result = run("transcript", "import", "whole.jsonl", "cut.jsonl", "--to", "tr", "--force")
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert result.stderr.startswith("firsthand: cut.jsonl has fewer records than tr/c-1.jsonl, which holds its session")
+    assert "  so.\n" in run("transcript", "show", "tr/c-1.jsonl").stdout
