@@ -17,6 +17,8 @@ _COMMAND = frozenset({"command-name", "command-message", "command-args"})
 _SHELL = frozenset({"bash-input"})
 _OUTPUT = frozenset({"local-command-stdout", "local-command-stderr", "bash-stdout", "bash-stderr"})
 _TOLD = frozenset({"system-reminder", "ide_opened_file", "ide_selection", "ide_diagnostics"})
+_TOLD_FIRST = re.compile(rf"\s*<({'|'.join(sorted(_TOLD))})>(?:(?!<\1>).)*?</\1>", re.DOTALL)
+_TOLD_LAST = re.compile(rf"<({'|'.join(sorted(_TOLD))})>(?:(?!<\1>).)*</\1>\s*\Z", re.DOTALL)
 _NOBODYS = re.compile(r"\s*(?:<(?:task-notification|local-command-caveat)>|\[Request interrupted by user)")
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -79,7 +81,7 @@ def typed_from(holder: Mapping[str, Any], blocks: Sequence[Mapping[str, Any]]) -
     texts = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
     told = [text for text in texts if _is_told(text)]
     own = [text for text in texts if not _is_told(text)]
-    whole = "\n".join(own)
+    whole = "\n".join(map(_without_told, own))
     origin = holder.get("origin")
     who = origin.get("kind") if isinstance(origin, Mapping) else None
     flagged = any(holder.get(key) is True for key in ("isMeta", "isVisibleInTranscriptOnly", "isCompactSummary"))
@@ -153,6 +155,13 @@ def _elements(text: str) -> list[tuple[str, str]]:
 def _is_told(text: str) -> bool:
     elements = _elements(text)
     return bool(elements) and all(tag in _TOLD for tag, _ in elements)
+
+
+def _without_told(text: str) -> str:
+    """A text without the reminders that the program put before or behind it in the same string."""
+    while (found := _TOLD_FIRST.match(text) or _TOLD_LAST.search(text)) is not None:
+        text = text[found.end() :].lstrip() if not found.start() else text[: found.start()].rstrip()
+    return text
 
 
 def _is_block(block: Any) -> bool:

@@ -133,6 +133,13 @@ def test_what_the_program_added_is_a_notification_whose_text_is_not_shown() -> N
         ("hello", {"promptSource": "system"}, ("notification", "[added by Claude Code: 5 characters]")),
         ("<command-name> is what?", {"origin": {"kind": "human"}}, ("user", "<command-name> is what?")),
         ([words("<system-reminder>x</system-reminder>"), words("and now?")], {}, ("user", "and now?")),
+        ([words("why?\n\n<system-reminder>\nx\n</system-reminder>\n")], {}, ("user", "why?")),
+        ([words("<ide_selection>x</ide_selection>\n<system-reminder>y</system-reminder>why?")], {}, ("user", "why?")),
+        (
+            [words("what is <system-reminder>x</system-reminder> for?")],
+            {},
+            ("user", "what is <system-reminder>x</system-reminder> for?"),
+        ),
     ],
 )
 def test_what_a_person_typed_is_told_from_what_the_program_wrote(content: Any, more: Line, row: Any) -> None:
