@@ -68,7 +68,11 @@ def make_folders(folder: Path) -> list[Path]:
 def sync_names(folders: Iterable[Path]) -> None:
     """Have on disk what is in the folders: a file that is synced is lost with its name all the same."""
     for folder in folders:
-        fd = os.open(folder, _FOLDER)
+        try:
+            fd = os.open(folder, _FOLDER)
+        except FileNotFoundError:
+            # Removed since, and the names with it.
+            continue
         try:
             os.fsync(fd)
         except OSError as error:

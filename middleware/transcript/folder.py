@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 import threading
 import time
@@ -24,6 +25,7 @@ __all__ = ["Layout", "TranscriptFolder"]
 Layout: TypeAlias = Literal["plain", "qwen"]
 
 _MAX_NAME = 200
+_log = logging.getLogger("firsthand")
 _CUT = re.compile(r"~[0-9a-f]{64}$")
 _LATELY = 3600.0
 
@@ -166,5 +168,10 @@ def _close_all(writers: OrderedDict[int, TranscriptWriter], sync: GroupSync, kee
     if keeping is not None:
         keeping.end()
     while writers:
-        writers.popitem()[1].close()
+        writer = writers.popitem()[1]
+        try:
+            writer.close()
+        except OSError as error:
+            # The others are closed all the same; the interpreter may be going down, where nobody hears of it.
+            _log.warning("firsthand: the end of transcript %s may be lost: %s", writer.path, error.strerror or error)
     sync.close()

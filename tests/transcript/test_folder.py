@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -154,3 +156,24 @@ def test_no_two_sessions_share_a_file(tmp_path: Path) -> None:
     again = folder.path(cut).name.removesuffix(".jsonl")
     assert len({folder.path(name) for name in ("v" * 300, cut, again, f"a~{'0' * 64}", "a")}) == 5
     assert folder.path(f"a~{'0' * 63}").name == f"a~{'0' * 63}.jsonl"
+
+
+def test_a_folder_that_was_removed_is_closed_without_a_word(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = TranscriptFolder(tmp_path / "t")
+    folder.writer("s").append(line("a"))
+    shutil.rmtree(tmp_path / "t")
+    folder.close()
+    assert caplog.messages == []
+
+
+def test_a_file_that_cannot_be_closed_is_told_of_and_the_others_are_closed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = TranscriptFolder(tmp_path, durability="record")
+    writers = [folder.writer(name) for name in "abc"]
+    for writer in writers:
+        writer.append(line("x"))
+    os.close(writers[1]._fd)
+    folder.close()
+    assert caplog.messages == [f"firsthand: the end of transcript {tmp_path}/b.jsonl may be lost: Bad file descriptor"]
+    assert not any(writer.is_open for writer in (writers[0], writers[2]))
