@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..parts import Message, Part, Usage, is_blank
 from ..records import record_parts
 
-__all__ = ["Typed", "blocks_of", "contexts_of", "parts_from", "result_parts", "typed_from", "usage_from"]
+__all__ = ["Typed", "blocks_of", "contexts_of", "parts_from", "prompts_of", "result_parts", "typed_from", "usage_from"]
 
 _OPENING = re.compile(r"\s*<([a-z_-]+)>")
 _COMMAND = frozenset({"command-name", "command-message", "command-args"})
@@ -100,6 +100,18 @@ def typed_from(holder: Mapping[str, Any], blocks: Sequence[Mapping[str, Any]]) -
     if who is None and _NOBODYS.match(whole):
         return Typed(whole if whole.startswith("[") else _label(whole), False)
     return Typed(whole, True)
+
+
+def prompts_of(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """What a person typed in the lines of a session, one text a prompt."""
+    for record in records:
+        message = record.get("message")
+        if record.get("type") != "user" or record.get("isSidechain") or not isinstance(message, Mapping):
+            continue
+        blocks = blocks_of(message.get("content"))
+        typed = typed_from(record, blocks)
+        if typed.by_hand and not is_blank(typed.text) and all(block.get("type") != "tool_result" for block in blocks):
+            yield typed.text
 
 
 def contexts_of(attachment: Mapping[str, Any]) -> list[str]:

@@ -15,6 +15,7 @@ from ..errors import TranscriptError
 from ..records import USER, USER_KEY, Record
 from ..resume import first_prompt
 from .chain import walk
+from .claude_blocks import prompts_of
 from .flaws import joins_chain
 from .foreign import Program, program_of
 from .live import Branch, load
@@ -115,7 +116,10 @@ def _info(
     records = begun.records
     named = next((held for record in records if isinstance(held := record.get("sessionId"), str) and held), None)
     turns, prompt = None, first_prompt(records)
-    if counted:
+    if program is not None:
+        prompts = list(prompts_of(records))
+        turns, prompt = len(prompts) if begun.whole else None, next(iter(prompts), None)
+    elif counted:
         try:
             branch = walk(records)[0] if begun.whole else load(path)
             turns, prompt = _counted(branch.conversation() if isinstance(branch, Branch) else branch)

@@ -121,11 +121,13 @@ def test_turns_are_counted_as_long_as_that_is_little_to_read(tmp_path: Path, mon
 
 def test_whose_session_it_is_and_of_which_program_is_told(tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", user("u1", None, "one", userId="zoe"))
-    claude = line("u1", None, type="user", message={"role": "user", "content": "why?"})
-    write(tmp_path / "b.jsonl", claude, 1)
-    assert [(info.user, info.program, info.first_prompt) for info in list_sessions(tmp_path)] == [
-        ("zoe", None, "one"),
-        (None, "Claude Code", "why?"),
+    told = "<system-reminder>secret</system-reminder>"
+    claude = line("u1", None, type="user", message={"role": "user", "content": f"{told}\nwhy?"})
+    result = [{"type": "tool_result", "tool_use_id": "1", "content": "red"}]
+    write(tmp_path / "b.jsonl", claude + line("u2", "u1", type="user", message={"role": "user", "content": result}), 1)
+    assert [(info.user, info.program, info.first_prompt, info.turns) for info in list_sessions(tmp_path)] == [
+        ("zoe", None, "one", 1),
+        (None, "Claude Code", "why?", 1),
     ]
 
 
