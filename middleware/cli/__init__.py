@@ -20,6 +20,7 @@ __all__ = ["firsthand", "main"]
 _COMMANDS: Final[Mapping[str, str]] = {
     "init": "Write a firsthand.toml and a sample hook here.",
     "demo": "Show three turns: what was typed, sent, traced, recalled, resumed.",
+    "chat": "Talk to a model, and see what hooks and memories add.",
     "transcript": "Show, list, search, export, check, count, import and erase transcripts.",
     "recall": "Add memories to a store, search it, and have it forget.",
     "hooks": "List, test and trust hooks; print their JSON Schemas.",

@@ -15,7 +15,7 @@ from .failures import Commands, Failure, Named
 if TYPE_CHECKING:
     from ..hooks.sources import Survey
 
-__all__ = ["hooks"]
+__all__ = ["hooks", "survey_here"]
 
 _file = click.option(
     "--hooks-file",
@@ -46,7 +46,7 @@ def list_(hooks_file: Path | None, as_json: bool) -> None:
     """
     from .hooks_screen import print_list, row, warn_of
 
-    found = _survey(hooks_file)
+    found = survey_here(hooks_file)
     if as_json:
         from .screen import print_json
 
@@ -92,7 +92,7 @@ def test(hooks_file: Path | None, event: str, prompt: str, subject: str | None, 
     from .hooks_screen import print_trial, warn_of
     from .hooks_trial import misfits, try_hooks
 
-    found = _survey(hooks_file)
+    found = survey_here(hooks_file)
     warn_of(found)
     trial = try_hooks(found, event=event, prompt=prompt, subject=subject)
     if not trial.calls:
@@ -185,7 +185,8 @@ def _home() -> Path:
         raise Failure("your home folder is not known, so neither are your own hooks; set HOME") from None
 
 
-def _survey(hooks_file: Path | None) -> Survey:
+def survey_here(hooks_file: Path | None) -> Survey:
+    """The hooks of the command line here: this file's and no others, or the setting's and those that are found."""
     from ..hooks.sources import survey
     from ..settings import Settings
 

@@ -1,0 +1,101 @@
+"""What really went out with the last turn, and the trace it is in: read where it was sent, never worked out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...injection import HOOK_TAG, MEMORY_TAG
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+
+__all__ = ["Added", "Wire"]
+
+_TAGGED = re.compile(
+    rf"^<({re.escape(HOOK_TAG)}|{re.escape(MEMORY_TAG)})>\n(.*?)\n?</\1>[ \t]*$", re.DOTALL | re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Added:
+    """One tagged text that the model was sent beside the person's words; `source` is `hook` or `memory`."""
+
+    source: str
+    text: str
+
+    @property
+    def memories(self) -> int:
+        """How many memories it holds."""
+        return sum(line.startswith("- ") for line in self.text.splitlines()) if self.source == "memory" else 0
+
+
+class Wire:
+    """Notes the body of every request of a client, and the trace of every span of a provider."""
+
+    def __init__(self) -> None:
+        self._body = b""
+        self.trace_id = ""
+
+    async def noted(self, request: Any) -> None:
+        """An event hook of the HTTP client: keep what is sent."""
+        self._body = bytes(request.content)
+
+    def added(self) -> tuple[Added, ...]:
+        """What was added to the last request: to its last user message, and to its system message at the start."""
+        try:
+            body = json.loads(self._body or b"{}")
+        except ValueError:
+            return ()
+        messages = body.get("messages") if isinstance(body, dict) else None
+        if not isinstance(messages, list):
+            return ()
+        last = [message for message in messages if message.get("role") == "user"][-1:]
+        starts = [message for message in messages if message.get("role") in ("system", "developer")]
+        return tuple(
+            Added(source="memory" if tag == MEMORY_TAG else "hook", text=_unescaped(text))
+            for message in (*starts, *last)
+            for part in _texts(message)
+            for tag, text in _TAGGED.findall(part)
+        )
+
+    def provider(self) -> TracerProvider:
+        """A provider whose last trace is noted: one of OpenTelemetry's own settings if there are any."""
+        import os
+
+        from opentelemetry import trace
+        from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+
+        wire = self
+
+        class Noting(SpanProcessor):
+            def on_start(self, span: Any, parent_context: Any = None) -> None:
+                context = span.get_span_context()
+                if context is not None and context.is_valid:
+                    wire.trace_id = f"{context.trace_id:032x}"
+
+        provider: object = None
+        if any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ):
+            from ... import telemetry
+
+            telemetry.configure(service_name="firsthand-chat")
+            provider = trace.get_tracer_provider()
+        if not isinstance(provider, TracerProvider):
+            provider = TracerProvider()
+        provider.add_span_processor(Noting())
+        return provider
+
+
+def _texts(message: Mapping[str, Any]) -> list[str]:
+    content = message.get("content")
+    if isinstance(content, str):
+        return [content]
+    parts = content if isinstance(content, list) else []
+    return [text for part in parts if isinstance(part, dict) and isinstance(text := part.get("text"), str)]
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("&lt;", "<").replace("&gt;", ">")

@@ -1,0 +1,92 @@
+"""`firsthand chat`: talk to a model with your hooks and memories, and see what they added."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from .failures import Command, Failure, plain
+
+if TYPE_CHECKING:
+    from ..app import Middleware
+    from ..chat.terminal.talk import Talk
+    from ..chat.terminal.wire import Wire
+    from ..hooks import Hook
+    from ..settings import Settings
+
+__all__ = ["chat"]
+
+
+@click.command(cls=Command)
+@click.option("-p", "--prompt", metavar="TEXT", help="Send TEXT, print the reply and leave.")
+@click.option("--model", metavar="NAME", help="Model of the server.")
+@click.option("--base-url", metavar="URL", help="A server that speaks OpenAI's API; a key is in OPENAI_API_KEY.")
+def chat(prompt: str | None, model: str | None, base_url: str | None) -> None:
+    """Talk to a model, with the hooks that `firsthand hooks list` shows and the settings' memories and transcripts.
+
+    Without a key and a --base-url a small local model answers, which knows nothing but what it was sent.
+    """
+    try:
+        import openai  # noqa: F401
+    except ImportError:
+        raise Failure("the chat needs the openai client: pip install 'firsthand[chat,openai]'") from None
+    from ..chat.terminal.talk import Talk
+    from ..chat.terminal.wire import Wire
+    from .chat_client import client_of
+
+    if prompt is None:
+        raise click.UsageError("give -p TEXT")
+    if not prompt.strip():
+        raise click.UsageError("-p is blank; give it a text to send")
+    wire = Wire()
+    client, name = client_of(wire, base_url=base_url, model=model)
+    settings, hooks = _configured()
+    with closing(_middleware(wire, settings, hooks)) as app:
+        session = app.open(str(uuid.uuid4()), user=settings.user)
+        asyncio.run(_once(app, Talk(app.wrap(client, session=session), name), prompt))
+
+
+async def _once(app: Middleware, talk: Talk, prompt: str) -> None:
+    """One turn, without a `submitted_prompt`: a program's argument crosses no input boundary (S15)."""
+    from contextlib import aclosing
+
+    from ..chat.terminal.talk import TurnFailed
+    from ..provenance import Origin
+
+    printed = False
+    try:
+        with app.origin(Origin.USER_QUERY):
+            async with talk, aclosing(talk.ask(prompt)) as pieces:
+                async for piece in pieces:
+                    click.echo(plain(piece), nl=False)
+                    printed = True
+    except TurnFailed as error:
+        raise Failure(str(error)) from error
+    finally:
+        if printed:
+            click.echo()
+
+
+def _configured() -> tuple[Settings, tuple[Hook, ...]]:
+    """The settings, and the hooks that the command line runs here; what is wrong with them goes to stderr."""
+    from ..settings import Settings
+    from .hooks import survey_here
+    from .screen import warn
+
+    found = survey_here(None).hooks
+    for line in found.warnings:
+        warn(line)
+    hooks = (*found.for_event("UserPromptSubmit"), *found.for_event("SessionStart", "startup"))
+    # The survey has read the hooks file of the settings already, and knows whether it is trusted.
+    return replace(Settings.load(), hooks_file=None), hooks
+
+
+def _middleware(wire: Wire, settings: Settings, hooks: tuple[Hook, ...]) -> Middleware:
+    from ..app import Middleware
+
+    return Middleware(settings, hooks=hooks, tracer_provider=wire.provider())

@@ -1,0 +1,63 @@
+"""What `firsthand chat` talks to: a real server, or the demo's local model, streamed, when there is none."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+    from ..chat.terminal.wire import Wire
+
+__all__ = ["client_of"]
+
+_SECONDS = 600
+
+
+def client_of(wire: Wire, *, base_url: str | None, model: str | None) -> tuple[AsyncOpenAI, str]:
+    """A client whose requests are noted on `wire`, and the model's name. Raises `click.UsageError`."""
+    import httpx2
+    from openai import AsyncOpenAI
+
+    from .demo_model import MODEL
+
+    base_url = base_url or os.environ.get("OPENAI_BASE_URL") or None
+    key = os.environ.get("OPENAI_API_KEY")
+    hooks: Any = {"request": [wire.noted]}
+    if not (base_url or key):
+        if model:
+            raise click.UsageError("--model needs a server: set OPENAI_API_KEY, or give --base-url URL")
+        http = httpx2.AsyncClient(transport=httpx2.MockTransport(_local), event_hooks=hooks)
+        return AsyncOpenAI(base_url="http://local.invalid/v1", api_key="none-needed", http_client=http), MODEL
+    if not model:
+        raise click.UsageError("a server needs --model NAME; without OPENAI_API_KEY and --base-url a local one answers")
+    http = httpx2.AsyncClient(event_hooks=hooks, timeout=_SECONDS)
+    return AsyncOpenAI(base_url=base_url, api_key=key or "none-needed", http_client=http, max_retries=1), model
+
+
+def _local(request: Any) -> Any:
+    """The local model's answer, in chunks of a word."""
+    import httpx2
+
+    from .demo_model import answer
+
+    body = json.loads(request.content)
+    events = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in _chunks(answer(body)))
+    return httpx2.Response(
+        200, headers={"content-type": "text/event-stream"}, content=f"{events}data: [DONE]\n\n".encode()
+    )
+
+
+def _chunks(reply: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    shared = {"id": reply["id"], "object": "chat.completion.chunk", "created": 0, "model": reply["model"]}
+    for word in re.findall(r"\s*\S+\s*", reply["choices"][0]["message"]["content"]):
+        delta = {"role": "assistant", "content": word}
+        yield {**shared, "choices": [{"index": 0, "delta": delta, "finish_reason": None}], "usage": None}
+    yield {**shared, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": None}
+    yield {**shared, "choices": [], "usage": reply["usage"]}
