@@ -201,7 +201,10 @@ class TranscriptWriter:
             if self._holds:
                 return False
             if self.is_open and self._dirty and self._durability == "group":
-                fd = os.dup(self._fd)
+                try:
+                    fd = os.dup(self._fd)
+                except OSError:
+                    return False
                 self._sync.ask(lambda: self._sync_and_close(fd))
             self._let_go()
         finally:
@@ -296,7 +299,12 @@ class TranscriptWriter:
             if not self._dirty or not self.is_open:
                 return
             self._dirty = False
-            fd = os.dup(self._fd)
+            try:
+                fd = os.dup(self._fd)
+            except OSError as error:
+                # Too many open files: the next record tries again.
+                self._sync_error = error
+                return
         self._sync_and_close(fd)
 
     def _sync_and_close(self, fd: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import resource
@@ -21,6 +22,7 @@ from middleware.injection import block_of
 from middleware.parts import Message, Part
 from middleware.transcript import TranscriptFolder, TranscriptWriter
 from middleware.transcript.lines import encode_line
+from middleware.transcript.syncing import GroupSync
 
 
 def make_record(uuid: str, parent: str | None, text: str = "x", **fields: Any) -> records.Record:
@@ -382,3 +384,25 @@ def test_a_file_that_was_moved_away_gets_no_more_records(writer: TranscriptWrite
     assert [record["uuid"] for record in transcript.read(away).records] == ["a"]
     assert uuids(writer) == (["z", "b"] if way == "replaced" else ["b"])
     assert transcript.read(writer.path).records[-1]["parentUuid"] == ("z" if way == "replaced" else None)
+
+
+def test_a_process_without_a_free_descriptor_hears_of_a_lost_sync_and_syncs_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync = GroupSync()
+    writer = TranscriptWriter(tmp_path / "s.jsonl", sync=sync)
+
+    def full(fd: int) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "dup", full)
+        writer.append({"uuid": "a", "type": "user"})
+        sync.close()
+    with pytest.raises(OSError, match="Too many open files"):
+        writer.append({"uuid": "b", "type": "user"})
+    writer.append({"uuid": "c", "type": "user"})
+    sync.close()
+    assert not writer.unsynced
+    writer.close()
+    assert [record["uuid"] for record in transcript.read(writer.path).records] == ["a", "b", "c"]
