@@ -174,8 +174,8 @@ def _files(folder: Path) -> Iterator[Path]:
         places.add(path.parent)
         yield path
     for place in sorted(places):
-        yield from sorted(place.glob(".*.jsonl.*.new"))
-        yield from sorted(place.glob(f"*{REPAIRED}"))
+        for pattern in (".*.jsonl.*.new", f"*{REPAIRED}"):
+            yield from (path for path in sorted(place.glob(pattern)) if path.is_file())
 
 
 def _told(path: Path) -> dict[str, _Told]:

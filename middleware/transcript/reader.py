@@ -6,8 +6,6 @@ not one JSON object is scanned for every complete record in it (hooks-and-transc
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +16,7 @@ import msgspec
 from ..errors import TranscriptError
 from ..records import Record
 from .flaws import Flaw
+from .recovery import decode_text, objects_in
 
 __all__ = [
     "KEPT",
@@ -32,14 +31,9 @@ __all__ = [
     "scan",
 ]
 
-_MAX_INT_DIGITS = 4000
 KEPT = "nothing is lost"
 """How the fault of a line ends of which everything was read."""
 
-_SCANS = 32
-_FIRST_WINDOW = 1 << 12
-_LONGEST_TOKEN = 16
-_OBJECT_START = re.compile(r'\{[ \t\r\n]*"')
 _BLANK = "\0 \t\r\n\ufeff"
 _BOM = b"\xef\xbb\xbf"
 
@@ -79,10 +73,13 @@ def iter_records(path: str | Path, on_flaw: Callable[[Flaw], None] = lambda flaw
 
 
 def file_of(path: str | Path) -> Path:
-    """The path of a file to be read as a transcript. Raises `TranscriptError` for a folder."""
+    """The path of a file to be read as a transcript. Raises `TranscriptError` for a folder, a pipe or a device."""
     place = Path(path)
     if place.is_dir():
         raise TranscriptError(f"{place} is a folder, not a transcript; name one of its .jsonl files")
+    if place.exists() and not place.is_file():
+        # Opening a pipe would wait for somebody to write to it.
+        raise TranscriptError(f"{place} is no regular file; name a .jsonl transcript")
     return place
 
 
@@ -165,15 +162,7 @@ def _decode(line: bytes) -> Any:
         return _decoder.decode(line)
     except (msgspec.DecodeError, RecursionError):
         # msgspec refuses lone surrogates ("truncated"), NaN, a BOM and raw control characters; json does not.
-        return _json.decode(line.decode("utf-8-sig").strip(" \t\r\n"))
-
-
-def _integer(digits: str) -> int | str:
-    """An integer; one that is over Python's limit for conversions stays text."""
-    return int(digits) if len(digits) <= _MAX_INT_DIGITS else digits
-
-
-_json = json.JSONDecoder(strict=False, parse_int=_integer)
+        return decode_text(line.decode("utf-8-sig").strip(" \t\r\n"))
 
 
 def _is_record(value: dict[str, Any]) -> bool:
@@ -181,55 +170,20 @@ def _is_record(value: dict[str, Any]) -> bool:
 
 
 def _recover(line: bytes) -> tuple[list[Record], str, bool]:
-    """Find every complete object of a glued, torn or otherwise broken line.
-
-    Where the object at a brace does not parse, the search goes on at the next brace. The work is bounded: a
-    line made to be read to its end from every brace is given up.
-    """
+    """Find every complete object of a glued, torn or otherwise broken line."""
     text = line.decode("utf-8", "replace")
     found: list[Record] = []
-    objects = False
-    budget = _SCANS * len(text) + _FIRST_WINDOW
     rest: list[str] = []
     end = 0
-    start = _OBJECT_START.search(text)
-    while start is not None and budget > 0:
-        value, length, cost = _object_at(text, start.start())
-        budget -= cost
-        if value is not None:
-            objects = True
-            if _is_record(value):
-                found.append(value)
-                rest.append(text[end : start.start()])
-                end = start.start() + length
-        start = _OBJECT_START.search(text, start.start() + length)
+    objects = objects_in(text)
+    for start, stop, value in objects:
+        if _is_record(value):
+            found.append(value)
+            rest.append(text[end:start])
+            end = stop
     rest.append(text[end:])
     if found and not "".join(rest).strip(_BLANK):
         what = "NUL bytes around a record" if len(found) == 1 else f"{len(found)} records are glued together"
-        return found, f"{what}; {KEPT}", objects
+        return found, f"{what}; {KEPT}", bool(objects)
     kind = "is torn, glued or no JSON" if text.strip(_BLANK) else "is NUL bytes"
-    return found, f"the line {kind}; {len(found)} record{'' if len(found) == 1 else 's'} recovered", objects
-
-
-def _object_at(text: str, at: int) -> tuple[dict[str, Any] | None, int, int]:
-    """The object that begins at `at` or None, how far to step over it, and how much was read to find out.
-
-    It is tried in growing windows, because a failure far into a long text costs the decoder (which counts its
-    lines) as much as reading all of it.
-    """
-    size, cost = _FIRST_WINDOW, 0
-    while True:
-        window = text[at : at + size]
-        try:
-            value, length = _json.raw_decode(window)
-        except json.JSONDecodeError as error:
-            cost += error.pos + 1
-            cut_off = error.msg.startswith("Unterminated") or error.pos > len(window) - _LONGEST_TOKEN
-            if not cut_off or at + size >= len(text):
-                return None, 1, cost
-            cost += len(window)
-            size *= 8
-        except (ValueError, RecursionError):
-            return None, 1, cost + len(window)
-        else:
-            return value, length, cost + length
+    return found, f"the line {kind}; {len(found)} record{'' if len(found) == 1 else 's'} recovered", bool(objects)
