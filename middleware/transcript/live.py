@@ -36,6 +36,8 @@ class _Shown(TypedDict, total=False):
     subtype: Any
     message: Any
     systemPayload: Any
+    parts: Any
+    content: Any
 
 
 _decode_head = msgspec.json.Decoder(Head).decode

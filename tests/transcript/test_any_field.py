@@ -28,7 +28,7 @@ from .records import TALK, Record, record, text, write
 
 KEYS = (
     *("parentUuid", "timestamp", "type", "subtype", "provenance", "cwd", "version", "message", "systemPayload"),
-    *("model", "usageMetadata", "toolCallResult", "promptId", "userId", "wire", "traceId", "gitBranch"),
+    *("model", "usageMetadata", "toolCallResult", "promptId", "userId", "wire", "traceId", "parts", "content"),
 )
 SUBTYPES = ("at_command", "slash_command", "chat_compression", "notification", "mid_turn_user_message", "rewind")
 INNER = (

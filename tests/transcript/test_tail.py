@@ -9,6 +9,9 @@ import pytest
 from middleware import Middleware, Settings
 from middleware.testing import LocalModel
 from middleware.transcript import TranscriptWriter, load
+from middleware.transcript.checking import faults_in
+from middleware.transcript.located import read_located
+from middleware.transcript.repair import repair
 
 from .records import Record, record, text, write
 
@@ -51,6 +54,14 @@ def test_the_next_record_hangs_from_the_leaf_that_a_reader_shows(
     branch = list(load(path))
     assert [held["uuid"] for held in branch] == [*before, "e"]
     assert branch[-1]["parentUuid"] == before[-1] == leaf
+
+
+def test_a_parent_that_is_called_as_the_reader_calls_it_is_no_fault(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.jsonl", [ONE, REPLY, TWO, record("a", "c", "assistant", [text("r2")])])
+    added_to(path, "e")
+    assert [(fault.line, fault.name) for fault in faults_in(read_located(path))] == [(4, "invalid_record")]
+    made = list(repair(read_located(path)).records)
+    assert [(held["uuid"], held["parentUuid"]) for held in made][3:] == [("a#2", "c"), ("e", "a#2")]
 
 
 def test_a_turn_after_resuming_keeps_the_history_when_the_last_line_is_an_old_record(tmp_path: Path) -> None:
