@@ -20,6 +20,7 @@ from .recovery import decode_text, objects_in
 
 __all__ = [
     "KEPT",
+    "REPLACED",
     "Tally",
     "Transcript",
     "file_of",
@@ -32,7 +33,8 @@ __all__ = [
 ]
 
 KEPT = "nothing is lost"
-"""How the fault of a line ends of which everything was read."""
+REPLACED = "what cannot be read in it is replaced"
+"""How the fault of a line ends of which every record was read."""
 
 _BLANK = "\0 \t\r\n\ufeff"
 _BOM = b"\xef\xbb\xbf"
@@ -183,7 +185,17 @@ def _recover(line: bytes) -> tuple[list[Record], str, bool]:
             end = stop
     rest.append(text[end:])
     if found and not "".join(rest).strip(_BLANK):
+        if not _is_utf8(line):
+            return found, f"the line is not UTF-8; {REPLACED}", bool(objects)
         what = "NUL bytes around a record" if len(found) == 1 else f"{len(found)} records are glued together"
         return found, f"{what}; {KEPT}", bool(objects)
     kind = "is torn, glued or no JSON" if text.strip(_BLANK) else "is NUL bytes"
     return found, f"the line {kind}; {len(found)} record{'' if len(found) == 1 else 's'} recovered", bool(objects)
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

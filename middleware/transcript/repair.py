@@ -12,7 +12,7 @@ from .chain import walk
 from .checking import digest, is_time
 from .flaws import joins_chain
 from .located import Located
-from .reader import KEPT
+from .reader import KEPT, REPLACED
 
 __all__ = ["Repaired", "repair"]
 
@@ -51,7 +51,7 @@ def _says_the_same(mended: list[Record], branch: list[Record]) -> bool:
 
 
 def _told(detail: str) -> str:
-    return detail if detail.endswith(KEPT) else f"{detail}; what else it held is lost"
+    return detail if detail.endswith((KEPT, REPLACED)) else f"{detail}; what else it held is lost"
 
 
 def _once(held: Located, notes: list[str]) -> list[Record]:

@@ -58,12 +58,15 @@ def test_a_file_gives_its_records_and_names_its_bad_lines(data: bytes, expected:
 
 
 def test_a_flaw_says_what_is_there() -> None:
-    assert flaws(b'[1]\n"x"\n{}\n\0\0\n' + A + B) == [
+    latin = b'\n{"uuid":"a","type":"user","text":"\xe9"}\n\0\0{"uuid":"b","type":"user"}'
+    assert flaws(b'[1]\n"x"\n{}\n\0\0\n' + A + B + latin) == [
         (1, "a JSON array where a record belongs"),
         (2, "a JSON string where a record belongs"),
         (3, "an object without a uuid and a type"),
         (4, "the line is NUL bytes; 0 records recovered"),
         (5, "2 records are glued together; nothing is lost"),
+        (6, "the line is not UTF-8; what cannot be read in it is replaced"),
+        (7, "NUL bytes around a record; nothing is lost"),
     ]
 
 
