@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from ..records import ASSISTANT, SESSION_START, TOOL_RESULT, USER, Record
+from ..records import ASSISTANT, TOOL_RESULT, USER, Record
 from .flaws import FlawName, joins_chain, unknown_in
 from .located import Located
 
@@ -74,7 +74,7 @@ def _of_sessions(held: Located) -> Iterator[Fault]:
 def _of_records(held: Located) -> Iterator[Fault]:
     for line, record in held.records:
         unknown = unknown_in(record)
-        if unknown is not None and record.get("subtype") != SESSION_START:
+        if unknown is not None:
             yield Fault(line=line, name="unknown_record_or_part", detail=unknown)
         parent = record.get("parentUuid")
         if parent is not None and not isinstance(parent, str):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from ..records import ASSISTANT, SYSTEM, TOOL_RESULT, USER
+from ..records import ASSISTANT, SESSION_START, SYSTEM, TOOL_RESULT, USER
 
 __all__ = ["Flaw", "FlawName", "joins", "joins_chain", "unknown_in", "unknown_kind"]
 
@@ -45,6 +45,7 @@ _SUBTYPES: Mapping[str, frozenset[str]] = {
             "omni_recall",
             "parent_session",
             "prompt_blocked",
+            SESSION_START,
             "rewind",
             "session_approval_mode",
             "session_artifact_event",
