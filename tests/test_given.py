@@ -13,8 +13,10 @@ from openai import InternalServerError
 from middleware import Middleware, Settings
 from middleware.testing import Answer, Failure, LocalModel, ToolCall
 from middleware.transcript import load
+from middleware.transcript.checking import faults_in
 from middleware.transcript.export import written
 from middleware.transcript.given import message_in
+from middleware.transcript.located import read_located
 from middleware.transcript.search import hits_in
 from middleware.transcript.unfolded import unfold
 
@@ -82,6 +84,7 @@ def test_a_message_comes_back_as_it_was_sent(tmp_path: Path, sdk: Any, content: 
         say(app, model, sdk, [{"role": "user", "content": content}])
         with app.session("s", resume=True) as session:
             assert session.messages(sdk)[:1] == sent(model)[0]
+    assert faults_in(read_located(tmp_path / "s.jsonl")) == []
 
 
 @pytest.mark.parametrize("content", RESULTS)

@@ -77,6 +77,11 @@ _PART_KEYS = frozenset(
         "thoughtSignature",
     }
 )
+_WIRE_TYPES = (
+    *("image", "document", "search_result", "container_upload"),
+    *("image_url", "input_audio", "file", "input_image", "input_file"),
+)
+"""Parts of OpenAI's and Anthropic's that the reference has no form for, such as a file by its id; kept as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +127,7 @@ def unknown_in(record: Mapping[str, Any]) -> str | None:
     parts = message.get("parts") if isinstance(message, dict) else None
     if isinstance(parts, list):
         for part in parts:
-            if isinstance(part, dict) and _PART_KEYS.isdisjoint(part):
+            if isinstance(part, dict) and _PART_KEYS.isdisjoint(part) and part.get("type") not in _WIRE_TYPES:
                 return f"part with the keys {', '.join(sorted(part)) or 'none'}"
             if not isinstance(part, (dict, str)):
                 return f"part that is a {type(part).__name__}"
