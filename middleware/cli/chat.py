@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import uuid
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from ..chat.terminal.talk import Talk
     from ..chat.terminal.wire import Wire
     from ..hooks import Hook
+    from ..session import Session
     from ..settings import Settings
 
 __all__ = ["chat"]
@@ -37,18 +40,55 @@ def chat(prompt: str | None, model: str | None, base_url: str | None) -> None:
         raise Failure("the chat needs the openai client: pip install 'firsthand[chat,openai]'") from None
     from ..chat.terminal.talk import Talk
     from ..chat.terminal.wire import Wire
+    from ..hooks.sources import config_folder
     from .chat_client import client_of
+    from .hooks import home_folder
 
     if prompt is None:
-        raise click.UsageError("give -p TEXT")
-    if not prompt.strip():
+        _needs_a_terminal()
+    elif not prompt.strip():
         raise click.UsageError("-p is blank; give it a text to send")
     wire = Wire()
     client, name = client_of(wire, base_url=base_url, model=model)
     settings, hooks = _configured()
+    home = config_folder(home_folder())
+    if prompt is None and settings.transcripts is None:
+        settings = replace(settings, transcripts=str(home / "chat" / "transcripts"))
     with closing(_middleware(wire, settings, hooks)) as app:
         session = app.open(str(uuid.uuid4()), user=settings.user)
-        asyncio.run(_once(app, Talk(app.wrap(client, session=session), name), prompt))
+        talk = Talk(app.wrap(client, session=session), name)
+        if prompt is not None:
+            asyncio.run(_once(app, talk, prompt))
+            return
+        asyncio.run(_converse(app, talk, session, wire, hooks, home))
+
+
+async def _converse(
+    app: Middleware, talk: Talk, session: Session, wire: Wire, hooks: tuple[Hook, ...], home: Path
+) -> None:
+    from ..chat.commands import load
+    from ..chat.terminal.files import Files
+    from .chat_terminal import Terminal
+    from .hooks import here
+    from .screen import warn
+
+    folder = here()
+    commands, notices = load([home / "commands", folder / ".firsthand" / "commands"])
+    for notice in notices:
+        warn(notice)
+    terminal = Terminal(
+        app=app,
+        talk=talk,
+        session=session,
+        wire=wire,
+        files=Files(home / "chat"),
+        folder=folder,
+        hooks=hooks,
+        commands=commands,
+    )
+    async with talk:
+        await terminal.screen.say("firsthand chat: /help lists the keys, /context shows what a turn was given", "dim")
+        await terminal.run()
 
 
 async def _once(app: Middleware, talk: Talk, prompt: str) -> None:
@@ -70,6 +110,15 @@ async def _once(app: Middleware, talk: Talk, prompt: str) -> None:
     finally:
         if printed:
             click.echo()
+
+
+def _needs_a_terminal() -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError("the chat needs a terminal; send one text with -p TEXT")
+    try:
+        import prompt_toolkit  # noqa: F401
+    except ImportError:
+        raise Failure("the chat needs prompt_toolkit: pip install 'firsthand[chat,openai]'") from None
 
 
 def _configured() -> tuple[Settings, tuple[Hook, ...]]:

@@ -15,7 +15,7 @@ from .failures import Commands, Failure, Named
 if TYPE_CHECKING:
     from ..hooks.sources import Survey
 
-__all__ = ["hooks", "survey_here"]
+__all__ = ["here", "home_folder", "hooks", "survey_here"]
 
 _file = click.option(
     "--hooks-file",
@@ -138,8 +138,8 @@ def trust(folder: Path, remove: bool) -> None:
     from .hooks_screen import print_list, warn_of
 
     # As `hooks list` names it: a folder that is gone can be removed still.
-    folder = folder if folder.is_absolute() else _here() / folder
-    file = trust_file(_home())
+    folder = folder if folder.is_absolute() else here() / folder
+    file = trust_file(home_folder())
     if remove:
         gone = trusting.distrust(folder, file=file)
         click.echo(f"{folder} is trusted no longer" if gone else f"{folder} was not trusted; nothing to do")
@@ -147,7 +147,7 @@ def trust(folder: Path, remove: bool) -> None:
     if not folder.is_dir():
         raise Failure(f"{folder}: is no folder; check the path")
     setting = _setting_of(folder)
-    found = survey(folder, home=_home(), setting=setting)
+    found = survey(folder, home=home_folder(), setting=setting)
     ours = [file for file in found.files if file.source == "project"]
     problems = [file.problem for file in ours if file.problem]
     if problems:
@@ -156,7 +156,7 @@ def trust(folder: Path, remove: bool) -> None:
         warn_of(found)
         raise Failure(f"{folder}: has no hooks of its own; put some into .firsthand/hooks.json first")
     trusting.trust(folder, found.digest, file=file)
-    now = survey(folder, home=_home(), setting=setting)
+    now = survey(folder, home=home_folder(), setting=setting)
     print_list(replace(now, files=tuple(ours)))
     warn_of(now)
     project = [entry for entry in now.entries if entry.source == "project" and entry.hook is not None]
@@ -171,14 +171,16 @@ def trust(folder: Path, remove: bool) -> None:
     )
 
 
-def _here() -> Path:
+def here() -> Path:
+    """The folder that the command was given in."""
     try:
         return Path.cwd()
     except FileNotFoundError:
         raise Failure("the folder that you are in is gone; change to another one") from None
 
 
-def _home() -> Path:
+def home_folder() -> Path:
+    """The person's own folder."""
     try:
         return Path.home()
     except RuntimeError:
@@ -190,16 +192,16 @@ def survey_here(hooks_file: Path | None) -> Survey:
     from ..hooks.sources import survey
     from ..settings import Settings
 
-    folder = _here()
+    folder = here()
     if hooks_file is not None:
-        return survey(folder, home=_home(), named=hooks_file.absolute(), alone=True)
+        return survey(folder, home=home_folder(), named=hooks_file.absolute(), alone=True)
     loaded = Settings.load()
     if loaded.sources.get("hooks_file") != "FIRSTHAND_HOOKS_FILE":
         # What a file in this folder says is no more trusted than the folder.
-        return survey(folder, home=_home(), setting=_setting_of(folder))
+        return survey(folder, home=home_folder(), setting=_setting_of(folder))
     if loaded.hooks_file is None:
-        return survey(folder, home=_home())
-    return survey(folder, home=_home(), named=Path(loaded.hooks_file).absolute(), setting=_setting_of(folder))
+        return survey(folder, home=home_folder())
+    return survey(folder, home=home_folder(), named=Path(loaded.hooks_file).absolute(), setting=_setting_of(folder))
 
 
 def _setting_of(folder: Path) -> Path | None:

@@ -23,3 +23,8 @@ def test_the_rules_of_the_chat_know_no_io(name: str) -> None:
 def test_importing_middleware_does_not_import_the_chat() -> None:
     code = "import sys, middleware; print([name for name in sys.modules if name.startswith('middleware.chat')])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_importing_the_command_line_does_not_import_prompt_toolkit() -> None:
+    code = "import sys, middleware.cli, middleware.cli.chat; print('prompt_toolkit' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +41,22 @@ class Wire:
     def __init__(self) -> None:
         self._body = b""
         self.trace_id = ""
+        self._aside: set[asyncio.Task[object] | None] = set()
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """What the task sends in the block is beside the conversation, and is not noted."""
+        task = asyncio.current_task()
+        self._aside.add(task)
+        try:
+            yield
+        finally:
+            self._aside.discard(task)
 
     async def noted(self, request: Any) -> None:
         """An event hook of the HTTP client: keep what is sent."""
-        self._body = bytes(request.content)
+        if asyncio.current_task() not in self._aside:
+            self._body = bytes(request.content)
 
     def added(self) -> tuple[Added, ...]:
         """What was added to the last request: to its last user message, and to its system message at the start."""
@@ -74,7 +88,10 @@ class Wire:
         class Noting(SpanProcessor):
             def on_start(self, span: Any, parent_context: Any = None) -> None:
                 context = span.get_span_context()
-                if context is not None and context.is_valid:
+                task = None
+                with suppress(RuntimeError):
+                    task = asyncio.current_task()
+                if context is not None and context.is_valid and task not in wire._aside:
                     wire.trace_id = f"{context.trace_id:032x}"
 
         provider: object = None

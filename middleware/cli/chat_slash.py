@@ -1,0 +1,122 @@
+"""The slash commands of `firsthand chat`, `!shell` and `/btw`: none of them is a turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Final
+
+from ..chat import RunCommand, SideQuestion
+from ..chat.terminal.talk import TurnFailed
+from ..parts import trim
+from .screen import safe
+
+if TYPE_CHECKING:
+    from .chat_terminal import Terminal
+
+__all__ = ["LOCAL", "run_command", "run_shell", "side_question"]
+
+_HELP: Final[Mapping[str, str]] = {
+    "/help": "this list",
+    "/context": "what hooks and memories added to the last turn",
+    "/hooks": "the hooks that run here",
+    "/btw TEXT": "ask beside the running turn: no hooks, no memories, and nothing of it stays",
+    "! COMMAND": "run a shell command here; nothing goes to the model",
+    "@FILE": "send a file of this folder along",
+    "Enter, Alt+Enter or Ctrl+J": "send; a new line",
+    "Esc or Ctrl+C": "cancel the turn (your text comes back), take back what waits, or empty the composer (Ctrl+C)",
+    "Ctrl+Q": "queue: wait until the turn is over",
+    "Up, Down": "history",
+    "Ctrl+_": "undo",
+    "Ctrl+D, exit": "leave",
+}
+_MOST_OUTPUT: Final = 100_000
+
+
+async def run_command(terminal: Terminal, effect: RunCommand) -> None:
+    """Run the slash command that was typed."""
+    _, _, arguments = trim(effect.text).partition(" ")
+    await _COMMANDS[effect.name](terminal, trim(arguments))
+
+
+async def side_question(terminal: Terminal, effect: SideQuestion) -> None:
+    """Ask the model beside the running turn; the conversation keeps neither the question nor the answer."""
+    _, _, question = trim(effect.item.text).partition(" ")
+    if not trim(question):
+        await terminal.screen.say("/btw needs a question: /btw TEXT", "red")
+        return
+    said: list[str] = []
+    try:
+        with terminal.wire.aside(), terminal.app.bypass():
+            async with aclosing(terminal.talk.ask(trim(question), keep=False)) as pieces:
+                async for piece in pieces:
+                    said.append(piece)
+    except TurnFailed as error:
+        await terminal.screen.say(str(error), "red")
+        return
+    await terminal.screen.say(f"\n(by the way) {trim(question)}", "cyan")
+    await terminal.screen.markdown("".join(said))
+
+
+async def run_shell(terminal: Terminal, command: str) -> None:
+    """Run a command in the person's shell and print what it says."""
+    await terminal.screen.say(f"\n! {command}", "bold magenta")
+    process = await asyncio.create_subprocess_shell(
+        command,
+        cwd=terminal.folder,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        output, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+    text = output.decode(errors="replace").rstrip("\n")
+    if text:
+        cut = f"\n[{len(text) - _MOST_OUTPUT:,} more characters]" if len(text) > _MOST_OUTPUT else ""
+        await terminal.screen.say(text[:_MOST_OUTPUT] + cut)
+    if process.returncode:
+        await terminal.screen.say(f"exit code {process.returncode}", "red")
+
+
+async def _help(terminal: Terminal, arguments: str) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for key, meaning in _HELP.items():
+        table.add_row(safe(key, "bold"), safe(meaning, "dim"))
+    for name, command in terminal.commands.items():
+        table.add_row(safe(f"/{name}", "bold"), safe(command.description or "a prompt of yours", "dim"))
+    await terminal.screen.print(table)
+
+
+async def _context(terminal: Terminal, arguments: str) -> None:
+    if not terminal.added:
+        await terminal.screen.say("nothing was added to the last turn: the model got your words and no more", "dim")
+        return
+    for added in terminal.added:
+        source = "from memory" if added.source == "memory" else "from a hook"
+        await terminal.screen.say(f"\n{source}, {len(added.text):,} characters:", "bold magenta")
+        await terminal.screen.say("\n".join(f"| {line}" for line in added.text.split("\n")), "magenta")
+
+
+async def _hooks(terminal: Terminal, arguments: str) -> None:
+    if not terminal.hooks:
+        await terminal.screen.say("no hook runs here; `firsthand hooks list` says why", "dim")
+    for hook in terminal.hooks:
+        await terminal.screen.say(f"{hook.event}: {hook.label} ({hook.type})")
+
+
+_COMMANDS: Final[Mapping[str, Callable[[Terminal, str], Awaitable[None]]]] = {
+    "help": _help,
+    "context": _context,
+    "hooks": _hooks,
+}
+
+LOCAL: Final = (*_COMMANDS, "btw")
+"""The commands that the terminal runs itself."""

@@ -1,0 +1,230 @@
+"""`firsthand chat` on a terminal: carries out what the chat asks for, in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prompt_toolkit.input import Input
+from prompt_toolkit.output import Output
+
+from ..chat import Cancelled, Effect, Given, Quit, Refused, RunCommand, RunShell, Send, SideQuestion
+from ..chat.expand import expand
+from ..chat.terminal.files import Files
+from ..chat.terminal.keys import bindings
+from ..chat.terminal.mirror import Mirror
+from ..chat.terminal.talk import Talk, TurnFailed, content_of
+from ..chat.terminal.wire import Added, Wire
+from ..errors import HookBlocked
+from .chat_screen import Screen
+from .chat_slash import LOCAL, run_command, run_shell, side_question
+from .failures import one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..app import Middleware
+    from ..chat.commands import Command
+    from ..hooks import Hook
+    from ..session import Session
+
+__all__ = ["Terminal"]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Turn:
+    """The turn that is on its way."""
+
+    task: asyncio.Task[None] | None = None
+    said: list[str] = field(default_factory=list)
+    cancelled: bool = False
+
+
+class Terminal:
+    """One chat on one terminal. `added` is what the last turn was sent beside the person's words."""
+
+    def __init__(
+        self,
+        *,
+        app: Middleware,
+        talk: Talk,
+        session: Session,
+        wire: Wire,
+        files: Files,
+        folder: Path,
+        hooks: tuple[Hook, ...] = (),
+        commands: Mapping[str, Command] | None = None,
+        out: Console | None = None,
+        input: Input | None = None,
+        output: Output | None = None,
+    ) -> None:
+        self.app, self.talk, self.session, self.wire = app, talk, session, wire
+        self.files, self.folder, self.hooks = files, folder, hooks
+        self.commands = dict(commands or {})
+        self.added: tuple[Added, ...] = ()
+        self.chat = files.chat(local=LOCAL, prompts=tuple(self.commands))
+        self.mirror = Mirror(self.chat)
+        self.screen = Screen(self.mirror, bindings(self.mirror, self), out=out, input=input, output=output)
+        self._effects: asyncio.Queue[Effect] = asyncio.Queue()
+        self._turn: _Turn | None = None
+        self._beside: set[asyncio.Task[None]] = set()
+        self._tell()
+
+    async def run(self) -> None:
+        """Read keys until the person leaves; a running turn is cancelled then."""
+        notices = _Notices(self, asyncio.get_running_loop())
+        log = logging.getLogger("firsthand")
+        log.addHandler(notices)
+        worker = asyncio.create_task(self._work())
+        try:
+            await self.screen.app.run_async()
+        finally:
+            log.removeHandler(notices)
+            tasks = [worker, *self._beside]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def submit(self, *, defer: bool = False) -> None:
+        """Enter, or Ctrl+Q with `defer`."""
+        self.mirror.agree()
+        self.carry(self.chat.submit(defer=defer))
+        self.mirror.show()
+
+    def interrupt(self) -> bool:
+        """Esc or Ctrl+C: cancel what runs, else take back what waits, else leave shell mode; False for nothing."""
+        turn = self._turn
+        if self.chat.busy:
+            self.carry(self.chat.cancel(output=bool(turn and turn.said)))
+            if turn is not None and turn.task is not None:
+                turn.cancelled = True
+                turn.task.cancel()
+        elif self.chat.pop_queue():
+            pass
+        elif self.chat.shell and self.chat.composer.is_empty:
+            self.chat.toggle_shell(False)
+        else:
+            return False
+        self.mirror.show()
+        return True
+
+    def leave(self) -> None:
+        """Ctrl+D in an empty composer."""
+        self.screen.app.exit()
+
+    def carry(self, effects: Iterable[Effect]) -> None:
+        """Take what is to be done: beside a running turn what may be, all else in order."""
+        for effect in effects:
+            if isinstance(effect, Quit):
+                self.leave()
+            elif isinstance(effect, SideQuestion):
+                self.beside(side_question(self, effect))
+            elif isinstance(effect, RunShell):
+                self.beside(run_shell(self, effect.command))
+            elif isinstance(effect, Refused):
+                self.beside(self.screen.say(effect.reason, "red"))
+            else:
+                self._effects.put_nowait(effect)
+        self._persist()
+
+    def beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start something that does not wait for the running turn."""
+        task = asyncio.ensure_future(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    async def _work(self) -> None:
+        while True:
+            effect = await self._effects.get()
+            if isinstance(effect, Send):
+                self._turn = _Turn()
+                self._turn.task = asyncio.create_task(self._send(effect, self._turn))
+                await asyncio.wait([self._turn.task])
+                self._turn = None
+            elif isinstance(effect, RunCommand):
+                try:
+                    await run_command(self, effect)
+                except Exception as error:  # noqa: BLE001  (a command that fails is no reason to leave the chat)
+                    await self.screen.say(one_line(error), "red")
+            elif isinstance(effect, Given):
+                back = "your text is back" if effect.restored else "your draft stays, the text is above"
+                await self.screen.say(f"blocked: {effect.reason} ({back})", "red")
+            elif isinstance(effect, Cancelled):
+                await self.screen.say(f"cancelled{'; your text is back' if effect.restored else ''}", "yellow")
+            self._tell()
+            self.screen.app.invalidate()
+
+    async def _send(self, effect: Send, turn: _Turn) -> None:
+        """One turn, from its expansion to its reply; ends the chat's turn on every way out but a cancel's."""
+        after: tuple[Effect, ...] = ()
+        try:
+            expansion = await asyncio.to_thread(expand, effect.item, folder=self.folder, commands=self.commands)
+            await self.screen.say(
+                "\n" + "\n".join(f"> {line}" for line in effect.item.visible.split("\n")), "bold cyan"
+            )
+            for notice in expansion.notices:
+                await self.screen.say(notice, "dim")
+            content = content_of(expansion.parts, expansion.images)
+            submission = effect.submission(expansion.parts, session=self.session.id)
+            with self.app.submitting(submission), self.app.origin(effect.origin):
+                async with aclosing(self.talk.ask(content)) as pieces:
+                    async for piece in pieces:
+                        if not turn.said:
+                            self.added = self.wire.added()
+                        turn.said.append(piece)
+                        self.screen.reply = "".join(turn.said)
+                        self.screen.app.invalidate()
+        except HookBlocked as refusal:
+            after = () if turn.cancelled else self.chat.blocked(refusal.reason)
+        except asyncio.CancelledError:
+            if not turn.cancelled:
+                raise
+        except Exception as error:  # noqa: BLE001  (whatever a turn fails of, the chat goes on and the text comes back)
+            await self.screen.say(str(error) if isinstance(error, TurnFailed) else one_line(error), "red")
+            after = () if turn.cancelled else self.chat.cancel(output=bool(turn.said))
+        else:
+            after = () if turn.cancelled else self.chat.finish()
+        self.screen.reply = ""
+        if turn.said:
+            await self.screen.markdown("".join(turn.said))
+        self.mirror_back()
+        self.carry(after)
+
+    def mirror_back(self) -> None:
+        """Show what was given back to the composer, where it differs from what is seen."""
+        if self.mirror.buffer.text != self.chat.composer.text:
+            self.mirror.show()
+
+    def _persist(self) -> None:
+        try:
+            self.files.keep(self.chat)
+        except OSError as error:
+            self.beside(self.screen.say(f"the history is not kept: {one_line(error)}", "red"))
+
+    def _tell(self) -> None:
+        tokens = self.talk.tokens
+        recalled = sum(added.memories for added in self.added)
+        self.screen.facts = (
+            self.talk.model,
+            f"{tokens[0]} in, {tokens[1]} out" if tokens else "no tokens yet",
+            f"{len(self.hooks)} {'hook' if len(self.hooks) == 1 else 'hooks'}",
+            f"{recalled} recalled",
+            *([f"trace {self.wire.trace_id[:8]}"] if self.wire.trace_id else []),
+        )
+
+
+class _Notices(logging.Handler):
+    """Warnings of the library, printed above the composer and not across it."""
+
+    def __init__(self, terminal: Terminal, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(logging.WARNING)
+        self._terminal, self._loop = terminal, loop
+
+    def emit(self, record: logging.LogRecord) -> None:
+        line = record.getMessage()
+        self._loop.call_soon_threadsafe(lambda: self._terminal.beside(self._terminal.screen.say(line, "yellow")))

@@ -1,0 +1,197 @@
+"""`firsthand chat` by its keys: what the hook is given, what comes back, what is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from middleware.chat import State
+
+from .chatting import chatting
+from .streaming import StreamingModel, text_of
+
+PASTE_BEGINS, PASTE_ENDS = "\x1b[200~", "\x1b[201~"
+CTRL_C, CTRL_D, CTRL_J, CTRL_Q, UP = "\x03", "\x04", "\n", "\x11", "\x1b[A"
+
+
+@pytest.fixture
+def model() -> Iterator[StreamingModel]:
+    with StreamingModel() as model:
+        yield model
+
+
+def test_what_is_typed_reaches_the_hook_as_submitted_prompt_and_the_reply_is_printed(
+    model: StreamingModel, place: Path
+) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            await chat.turn("why is CI red?")
+            assert chat.values == ["why is CI red?"]
+            assert "> why is CI red?" in chat.printed
+            assert "echo: why is CI red?" in chat.printed
+            assert chat.text == ""
+            assert chat.terminal.screen.facts[:4] == ("m", "7 in, 5 out", "0 hooks", "0 recalled")
+            assert chat.terminal.screen.facts[4].startswith("trace ")
+
+    asyncio.run(play())
+
+
+def test_a_paste_of_3000_characters_is_a_placeholder_for_the_person_and_a_body_for_the_model(
+    model: StreamingModel, place: Path
+) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            chat.keys(f"look: {PASTE_BEGINS}{'x' * 3000}{PASTE_ENDS}")
+            await chat.until(lambda: chat.text == "look: [Pasted Content 3000 chars]")
+            await chat.turn("")
+            assert chat.values == ["look: [Pasted Content 3000 chars]"]
+            assert chat.payloads[0]["prompt"] == "look: " + "x" * 3000
+
+    asyncio.run(play())
+
+
+def test_alt_enter_and_ctrl_j_begin_a_new_line(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            await chat.turn(f"one{CTRL_J}two\x1b\rthree")
+            assert chat.values == ["one\ntwo\nthree"]
+
+    asyncio.run(play())
+
+
+def test_cancelling_before_a_reply_gives_the_text_back_and_sending_it_again_keeps_its_value(
+    model: StreamingModel, place: Path
+) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            chat.keys("silent one\r")
+            assert await asyncio.to_thread(model.asked.acquire, timeout=10)
+            chat.keys(CTRL_C)
+            await chat.until(lambda: chat.text == "silent one" and "cancelled; your text is back" in chat.printed)
+            model.gate.set()
+            await chat.turn("")
+            assert chat.values == ["silent one", "silent one"]
+            assert [text_of(message) for message in model.bodies[-1]["messages"]] == ["silent one"]
+
+    asyncio.run(play())
+
+
+def test_cancelling_and_editing_leaves_the_value_out(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            chat.keys("silent one\r")
+            assert await asyncio.to_thread(model.asked.acquire, timeout=10)
+            chat.keys("\x1b")
+            await chat.until(lambda: chat.text == "silent one" and chat.terminal._turn is None)
+            model.gate.set()
+            await chat.turn("!")
+            assert chat.values == ["silent one", "absent"]
+
+    asyncio.run(play())
+
+
+def test_a_cancelled_reply_that_had_begun_stays_in_the_conversation(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            chat.keys("slow one\r")
+            await chat.until(lambda: chat.terminal.screen.reply == "echo: ")
+            chat.keys(CTRL_C)
+            await chat.until(lambda: chat.text == "slow one" and chat.terminal._turn is None)
+            chat.keys(CTRL_C)
+            await chat.until(lambda: chat.text == "")
+            await chat.turn("next")
+            texts = [text_of(message) for message in model.bodies[-1]["messages"]]
+            assert texts == ["slow one", "echo: ", "next"]
+
+    asyncio.run(play())
+
+
+def test_a_blocked_prompt_shows_the_reason_and_comes_back_and_is_not_kept(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            chat.keys("my secret\r")
+            await chat.until(lambda: "blocked: no secrets (your text is back)" in chat.printed)
+            assert chat.text == "my secret"
+            assert model.bodies == []
+            assert json.loads((place / "chat" / "history.json").read_text()) == []
+
+    asyncio.run(play())
+
+
+def test_what_is_queued_while_a_turn_runs_goes_out_after_it_as_one(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            chat.keys("slow one\r")
+            await chat.until(lambda: chat.terminal.screen.reply == "echo: ")
+            chat.keys(f"two{CTRL_Q}three\r")
+            await chat.until(lambda: len(chat.terminal.chat.queue) == 2)
+            model.gate.set()
+            await chat.done(2)
+            assert chat.values == ["slow one", "two\n\nthree"]
+
+    asyncio.run(play())
+
+
+def test_history_is_the_owners_alone_survives_the_chat_and_taints(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            await chat.turn("first")
+        async with chatting(place, model) as chat:
+            await chat.turn(UP)
+            assert chat.values == ["first", "absent"]
+            assert chat.payloads[1]["prompt"] == "first"
+
+    asyncio.run(play())
+    assert stat.S_IMODE((place / "chat" / "history.json").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("keys", ["a b\x1bu", "ab\x14", "x\x1b."], ids=["upcase", "transpose", "last argument"])
+def test_text_that_gets_into_the_buffer_by_another_road_taints(model: StreamingModel, place: Path, keys: str) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            chat.terminal.mirror.buffer.history.append_string("from elsewhere")
+            chat.terminal.mirror.buffer.insert_text("by a program")
+            assert chat.terminal.chat.composer.state is State.TAINTED
+            await chat.turn(keys)
+            assert chat.values == ["absent"]
+
+    asyncio.run(play())
+
+
+def test_ctrl_d_on_an_empty_line_leaves(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            chat.keys(CTRL_D)
+            assert chat.running is not None
+            await asyncio.wait_for(chat.running, 10)
+
+    asyncio.run(play())
+
+
+def test_a_server_that_fails_gives_the_text_back(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            model._server.shutdown()
+            model._server.server_close()
+            chat.keys("hello\r")
+            await chat.until(lambda: chat.text == "hello")
+            assert "the model did not answer: Connection error; check --base-url" in chat.printed.replace("\n", " ")
+
+    asyncio.run(play())
+
+
+def test_context_shows_what_was_added_and_from_where(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            await chat.turn("hello")
+            chat.keys("/context\r")
+            await chat.until(lambda: "from a hook, 13 characters:" in chat.printed)
+            await chat.until(lambda: "| branch <main>" in chat.printed)
+            assert chat.values == ["hello"]
+
+    asyncio.run(play())
