@@ -214,3 +214,23 @@ def test_a_turn_that_failed_is_a_retry_after_a_restart(tmp_path: Path) -> None:
     assert first == again == second[:1]
     assert first[0]["content"][1] == TAG
     assert "another" in second[2]["content"][1]["text"]
+
+
+class Said:
+    """A message of a class of somebody's own, with an image that is one, too."""
+
+    role = "user"
+
+    def __init__(self, content: Any) -> None:
+        self.content = content
+
+
+@pytest.mark.parametrize(
+    "content", ["hi", [HI], [HI, Said("an image")], [HI, {"type": "image_url", "image_url": Said("")}]]
+)
+def test_a_message_of_any_class_is_sent_and_recorded(tmp_path: Path, content: Any) -> None:
+    with app_of(tmp_path) as app, app.session("s") as session:
+        ask: Any = app.wrap_call(lambda messages: {"choices": [{"message": {"role": "assistant", "content": "r"}}]})
+        assert ask(messages=[Said(content)])["choices"]
+        assert session.transcript_error is None
+        assert [row.text for row in session.shown()] == ["hi", "r"]

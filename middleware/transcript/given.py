@@ -39,9 +39,10 @@ def given_message(message: Message, parts: Sequence[Any], shape: str) -> Wire | 
         return None
     others = [part.raw for part in message.parts if part.kind in ("media", "other")]
     kept: Wire = {"media": others} if others else {}
-    if shape in _SHAPES:
-        kept["message"] = _unechoed(raw, message)
-    return _wire(kept, parts, shape)
+    sent = _unechoed(raw, message) if shape in _SHAPES else None
+    if sent is not None:
+        kept["message"] = sent
+    return _wire(kept, parts, shape) if kept else None
 
 
 def given_result(part: Part, message: Message, parts: Sequence[Any], shape: str) -> Wire | None:
@@ -53,7 +54,7 @@ def given_result(part: Part, message: Message, parts: Sequence[Any], shape: str)
     if len(results) + sum(_is_plain_text(raw) for raw in raws) == len(raws):
         return None
     sent = _unechoed(raws[0], message) if shape == "openai" else {"role": "user", "content": raws}
-    return _wire({"message": sent}, parts, shape)
+    return _wire({"message": sent}, parts, shape) if sent is not None else None
 
 
 def given_call(message: Message, parts: Sequence[Any], shape: str) -> Wire | None:
@@ -179,8 +180,13 @@ def _long_text(part: Any) -> str | None:
 
 
 def _unechoed(raw: Any, message: Message) -> Any:
-    """A wire message without our own parts, which an application sent back."""
-    held: Any = raw if isinstance(raw, Mapping) else _dumped(raw)
+    """A wire message without our own parts, which an application sent back; None for what cannot be kept."""
+    try:
+        held: Any = raw if isinstance(raw, Mapping) else _dumped(raw)
+    except _Unkept:
+        return None
+    if not isinstance(held, Mapping):
+        return None
     content = held.get("content")
     if message.echoed and isinstance(content, (list, tuple)):
         return {**held, "content": list(content)[: len(content) - len(message.echoed)]}
