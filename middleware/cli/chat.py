@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 import uuid
 from contextlib import closing
@@ -29,7 +30,9 @@ __all__ = ["chat"]
 @click.option("-p", "--prompt", metavar="TEXT", help="Send TEXT, print the reply and leave.")
 @click.option("--model", metavar="NAME", help="Model of the server.")
 @click.option("--base-url", metavar="URL", help="A server that speaks OpenAI's API; a key is in OPENAI_API_KEY.")
-def chat(prompt: str | None, model: str | None, base_url: str | None) -> None:
+@click.option("--resume", metavar="ID", help="Go on with this session; `firsthand transcript list` names them.")
+@click.option("--continue", "goes_on", is_flag=True, help="Go on with the session that was used last.")
+def chat(prompt: str | None, model: str | None, base_url: str | None, resume: str | None, goes_on: bool) -> None:
     """Talk to a model, with the hooks that `firsthand hooks list` shows and the settings' memories and transcripts.
 
     Without a key and a --base-url a small local model answers, which knows nothing but what it was sent.
@@ -42,21 +45,28 @@ def chat(prompt: str | None, model: str | None, base_url: str | None) -> None:
     from ..chat.terminal.wire import Wire
     from ..hooks.sources import config_folder
     from .chat_client import client_of
+    from .chat_sessions import last_session, opened
     from .hooks import home_folder
 
     if prompt is None:
         _needs_a_terminal()
     elif not prompt.strip():
         raise click.UsageError("-p is blank; give it a text to send")
+    if resume is not None and goes_on:
+        raise click.UsageError("--resume ID and --continue are two sessions; give one of them")
+    resumes = resume is not None or goes_on
     wire = Wire()
     client, name = client_of(wire, base_url=base_url, model=model)
-    settings, hooks = _configured()
+    settings, hooks = _configured("resume" if resumes else "startup")
     home = config_folder(home_folder())
-    if prompt is None and settings.transcripts is None:
+    if (prompt is None or resumes) and settings.transcripts is None:
         settings = replace(settings, transcripts=str(home / "chat" / "transcripts"))
     with closing(_middleware(wire, settings, hooks)) as app:
-        session = app.open(str(uuid.uuid4()), user=settings.user)
-        talk = Talk(app.wrap(client, session=session), name)
+        if resumes:
+            session = opened(app, resume if resume is not None else last_session(settings))
+        else:
+            session = app.open(str(uuid.uuid4()), user=settings.user)
+        talk = Talk(app.wrap(client, session=session), name, session.messages() if resumes else ())
         if prompt is not None:
             asyncio.run(_once(app, talk, prompt))
             return
@@ -68,9 +78,10 @@ async def _converse(
 ) -> None:
     from ..chat.commands import load
     from ..chat.terminal.files import Files
+    from .chat_sessions import show_past
     from .chat_terminal import Terminal
     from .hooks import here
-    from .screen import warn
+    from .screen import program, warn
 
     folder = here()
     commands, notices = load([home / "commands", folder / ".firsthand" / "commands"])
@@ -88,7 +99,11 @@ async def _converse(
     )
     async with talk:
         await terminal.screen.say("firsthand chat: /help lists the keys, /context shows what a turn was given", "dim")
+        if talk.messages:
+            await show_past(terminal.screen, session)
         await terminal.run()
+    if talk.messages:
+        click.echo(f"Go on with it: {program()} chat --resume {shlex.quote(terminal.session.id)}")
 
 
 async def _once(app: Middleware, talk: Talk, prompt: str) -> None:
@@ -121,7 +136,7 @@ def _needs_a_terminal() -> None:
         raise Failure("the chat needs prompt_toolkit: pip install 'firsthand[chat,openai]'") from None
 
 
-def _configured() -> tuple[Settings, tuple[Hook, ...]]:
+def _configured(start: str) -> tuple[Settings, tuple[Hook, ...]]:
     """The settings, and the hooks that the command line runs here; what is wrong with them goes to stderr."""
     from ..settings import Settings
     from .hooks import survey_here
@@ -130,7 +145,7 @@ def _configured() -> tuple[Settings, tuple[Hook, ...]]:
     found = survey_here(None).hooks
     for line in found.warnings:
         warn(line)
-    hooks = (*found.for_event("UserPromptSubmit"), *found.for_event("SessionStart", "startup"))
+    hooks = (*found.for_event("UserPromptSubmit"), *found.for_event("SessionStart", start))
     # The survey has read the hooks file of the settings already, and knows whether it is trusted.
     return replace(Settings.load(), hooks_file=None), hooks
 

@@ -84,6 +84,10 @@ class Screen:
         """Print somebody's text above the composer."""
         await self.print(safe(text, style))
 
+    async def typed(self, text: str) -> None:
+        """Print what was sent by a person; every line of it is marked."""
+        await self.say("\n" + "\n".join(f"> {line}" for line in text.split("\n")), "bold cyan")
+
     async def markdown(self, text: str) -> None:
         """Print a whole reply."""
         from rich.markdown import Markdown

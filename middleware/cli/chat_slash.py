@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+from urllib.parse import quote
 
 from ..chat import RunCommand, SideQuestion
 from ..chat.terminal.talk import TurnFailed
 from ..parts import trim
+from .chat_sessions import opened, sessions_of
+from .failures import Failure
 from .screen import safe
 
 if TYPE_CHECKING:
@@ -21,6 +25,10 @@ _HELP: Final[Mapping[str, str]] = {
     "/help": "this list",
     "/context": "what hooks and memories added to the last turn",
     "/hooks": "the hooks that run here",
+    "/memory [TEXT]": "the memories of the last turn, or those that answer TEXT",
+    "/rewind": "take the last turn back out of the conversation; the transcript keeps it",
+    "/resume [ID]": "go on with another session; without ID the last ones",
+    "/export [FILE]": "write the conversation to FILE: .md, .html, .json or .jsonl",
     "/btw TEXT": "ask beside the running turn: no hooks, no memories, and nothing of it stays",
     "! COMMAND": "run a shell command here; nothing goes to the model",
     "@FILE": "send a file of this folder along",
@@ -32,11 +40,19 @@ _HELP: Final[Mapping[str, str]] = {
     "Ctrl+D, exit": "leave",
 }
 _MOST_OUTPUT: Final = 100_000
+_MOST_SESSIONS: Final = 10
+_FORMATS: Final[Mapping[str, Literal["md", "html", "json", "jsonl"]]] = {
+    ".md": "md",
+    ".html": "html",
+    ".json": "json",
+    ".jsonl": "jsonl",
+}
 
 
 async def run_command(terminal: Terminal, effect: RunCommand) -> None:
     """Run the slash command that was typed."""
     _, _, arguments = trim(effect.text).partition(" ")
+    await terminal.screen.say(f"\n{trim(effect.text)}", "dim")
     await _COMMANDS[effect.name](terminal, trim(arguments))
 
 
@@ -112,10 +128,80 @@ async def _hooks(terminal: Terminal, arguments: str) -> None:
         await terminal.screen.say(f"{hook.event}: {hook.label} ({hook.type})")
 
 
+async def _memory(terminal: Terminal, arguments: str) -> None:
+    if not arguments:
+        recalled = [added for added in terminal.added if added.source == "memory"]
+        for added in recalled:
+            await terminal.screen.say(added.text, "magenta")
+        if not recalled:
+            await terminal.screen.say("no memory went with the last turn; /memory TEXT searches them", "dim")
+        return
+    settings, store = terminal.app.settings, terminal.app.store
+    namespace = settings.namespace or settings.user
+    if store is None or namespace is None:
+        raise Failure("no memories here: set `store` and `user` in firsthand.toml")
+    found = await asyncio.to_thread(store.search, namespace=namespace, query=arguments, top_k=settings.recall_top_k)
+    for match in found:
+        title = f"{match.record.title}: " if match.record.title else ""
+        await terminal.screen.say(f"{match.score:.2f}  {title}{match.record.text}")
+    if not found:
+        await terminal.screen.say(f"no memory of {namespace} answers that", "dim")
+
+
+async def _rewind(terminal: Terminal, arguments: str) -> None:
+    text = terminal.talk.rewind()
+    if text is None:
+        raise Failure("there is no turn to take back")
+    terminal.chat.rewind(text)
+    terminal.mirror.show()
+    await terminal.screen.say("the last turn is taken back; its text is here again, the transcript keeps it", "dim")
+
+
+async def _resume(terminal: Terminal, arguments: str) -> None:
+    if arguments:
+        await terminal.enter(opened(terminal.app, arguments))
+        return
+    found = [info for info in sessions_of(terminal.app.settings) if info.session_id != terminal.session.id]
+    for info in found[:_MOST_SESSIONS]:
+        first = " ".join((info.first_prompt or "").split())
+        await terminal.screen.say(f"{info.session_id}  {info.modified:%Y-%m-%d %H:%M}  {first}")
+    say = "go on with one: /resume ID" if found else f"no other session in {terminal.app.settings.transcripts}"
+    await terminal.screen.say(say, "dim")
+
+
+async def _export(terminal: Terminal, arguments: str) -> None:
+    path = await asyncio.to_thread(_exported, terminal, arguments)
+    await terminal.screen.say(f"wrote {path}: what was said, without what was added", "dim")
+
+
+def _exported(terminal: Terminal, name: str) -> Path:
+    from ..transcript import load
+    from ..transcript.export import written
+    from ..transcript.newfile import write_new
+
+    path = terminal.folder / Path(name or f"{quote(terminal.session.id, safe='')}.md").expanduser()
+    form = _FORMATS.get(path.suffix)
+    if form is None:
+        raise Failure(f"{path}: name a file that ends in {', '.join(_FORMATS)}")
+    terminal.app.flush()
+    place = Path(terminal.session.transcript_path)
+    if not place.is_file():
+        raise Failure("nothing was said yet, so there is nothing to export")
+    try:
+        write_new(path, written(load(place), form))
+    except FileExistsError:
+        raise Failure(f"{path} is there already; name another file") from None
+    return path
+
+
 _COMMANDS: Final[Mapping[str, Callable[[Terminal, str], Awaitable[None]]]] = {
     "help": _help,
     "context": _context,
     "hooks": _hooks,
+    "memory": _memory,
+    "rewind": _rewind,
+    "resume": _resume,
+    "export": _export,
 }
 
 LOCAL: Final = (*_COMMANDS, "btw")

@@ -22,6 +22,7 @@ from ..chat.terminal.talk import Talk, TurnFailed, content_of
 from ..chat.terminal.wire import Added, Wire
 from ..errors import HookBlocked
 from .chat_screen import Screen
+from .chat_sessions import show_past
 from .chat_slash import LOCAL, run_command, run_shell, side_question
 from .failures import one_line
 
@@ -131,6 +132,12 @@ class Terminal:
             else:
                 self._effects.put_nowait(effect)
         self._persist()
+
+    async def enter(self, session: Session) -> None:
+        """Go on with a stored session, and show the end of it."""
+        self.talk.move(self.app, session)
+        self.session, self.added = session, ()
+        await show_past(self.screen, session)
 
     def beside(self, work: Coroutine[Any, Any, None]) -> None:
         """Start something that does not wait for the running turn."""

@@ -106,7 +106,9 @@ class Chatting:
 
 
 @asynccontextmanager
-async def chatting(folder: Path, model: StreamingModel, **commands: Command) -> AsyncIterator[Chatting]:
+async def chatting(
+    folder: Path, model: StreamingModel, *, session: str = "s1", **commands: Command
+) -> AsyncIterator[Chatting]:
     """A chat with `model`, its files in `folder`."""
     wire, printed = Wire(), io.StringIO()
     http = httpx2.AsyncClient(event_hooks={"request": [wire.noted]})
@@ -117,17 +119,17 @@ async def chatting(folder: Path, model: StreamingModel, **commands: Command) -> 
         create_pipe_input() as pipe,
         create_app_session(input=pipe, output=DummyOutput()),
     ):
-        session = app.open("s1")
-        async with Talk(app.wrap(client, session=session), "m") as talk:
+        opened = app.open(session)
+        async with Talk(app.wrap(client, session=opened), "m") as talk:
             terminal = Terminal(
                 app=app,
                 talk=talk,
-                session=session,
+                session=opened,
                 wire=wire,
                 files=Files(folder / "chat"),
                 folder=folder,
                 commands=commands,
-                out=Console(file=printed, width=80, highlight=False, markup=False, emoji=False),
+                out=Console(file=printed, width=400, highlight=False, markup=False, emoji=False),
                 input=pipe,
                 output=DummyOutput(),
             )

@@ -104,3 +104,38 @@ def test_a_one_shot_works_in_a_process_of_its_own_without_a_warning(spawn: Spawn
         "your hook says: CI run 4812 is red on brontes.\n",
         "",
     )
+
+
+def test_continue_goes_on_with_the_last_session_and_resume_with_a_named_one(run: Run, place: Path) -> None:
+    (place / "firsthand.toml").write_text('transcripts = "kept"\n')
+    run("chat", "-p", "why is CI red?")
+    (transcript,) = (place / "kept").glob("*.jsonl")
+    assert run("chat", "--continue", "-p", "and the run?").exit_code == 0
+    assert run("chat", "--resume", transcript.stem, "-p", "and now?").exit_code == 0
+    assert list((place / "kept").glob("*.jsonl")) == [transcript]
+    assert transcript.read_text().count('"type":"user"') == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--continue",), 1, "no session to go on with in kept; start one with `firsthand chat`"),
+        (
+            ("--resume", "x"),
+            1,
+            "no session x of yours in kept; `firsthand transcript list kept` names them",
+        ),
+        (
+            ("--resume", "x", "--continue"),
+            2,
+            "--resume ID and --continue are two sessions; give one of them (see `firsthand chat --help`)",
+        ),
+        ((), 2, "the chat needs a terminal; send one text with -p TEXT (see `firsthand chat --help`)"),
+    ],
+)
+def test_what_cannot_be_gone_on_with_is_one_line(
+    run: Run, place: Path, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    (place / "firsthand.toml").write_text('transcripts = "kept"\n')
+    result = run("chat", *arguments, *(["-p", "x"] if arguments else []))
+    assert (result.exit_code, result.stderr) == (code, f"firsthand: {said}\n")

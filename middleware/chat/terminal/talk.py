@@ -6,10 +6,14 @@ import base64
 from collections.abc import AsyncGenerator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from ...resume import strip
 from ..expand import Image
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
+    from ...app import Middleware
+    from ...session import Session
 
 __all__ = ["Talk", "TurnFailed", "content_of"]
 
@@ -32,6 +36,22 @@ class Talk:
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self._client.close()
+
+    def move(self, app: Middleware, session: Session) -> None:
+        """Go on with a stored session: the client is bound to it, the messages are its own as they were sent."""
+        messages = session.messages()
+        self._client = app.wrap(self._client, session=session)
+        self.messages, self.tokens = messages, None
+
+    def rewind(self) -> str | None:
+        """Take the last message of the user away and all that follows; answers its text, None when there is none."""
+        for at in range(len(self.messages) - 1, -1, -1):
+            if self.messages[at]["role"] == "user":
+                content = strip(self.messages[at])["content"]
+                del self.messages[at:]
+                texts = [content] if isinstance(content, str) else [part.get("text") for part in content]
+                return next((text for text in texts if isinstance(text, str)), "")
+        return None
 
     async def ask(self, content: str | list[dict[str, Any]], *, keep: bool = True) -> AsyncGenerator[str, None]:
         """Send a user message and yield the reply as it comes; both are kept once something of it has come.
