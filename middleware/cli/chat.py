@@ -32,7 +32,10 @@ __all__ = ["chat"]
 @click.option("--base-url", metavar="URL", help="A server that speaks OpenAI's API; a key is in OPENAI_API_KEY.")
 @click.option("--resume", metavar="ID", help="Go on with this session; `firsthand transcript list` names them.")
 @click.option("--continue", "goes_on", is_flag=True, help="Go on with the session that was used last.")
-def chat(prompt: str | None, model: str | None, base_url: str | None, resume: str | None, goes_on: bool) -> None:
+@click.option("--vim", is_flag=True, help="Edit with Vim's keys; nothing that you write is attributed then.")
+def chat(
+    prompt: str | None, model: str | None, base_url: str | None, resume: str | None, goes_on: bool, vim: bool
+) -> None:
     """Talk to a model, with the hooks that `firsthand hooks list` shows and the settings' memories and transcripts.
 
     Without a key and a --base-url a small local model answers, which knows nothing but what it was sent.
@@ -70,11 +73,11 @@ def chat(prompt: str | None, model: str | None, base_url: str | None, resume: st
         if prompt is not None:
             asyncio.run(_once(app, talk, prompt))
             return
-        asyncio.run(_converse(app, talk, session, wire, hooks, home))
+        asyncio.run(_converse(app, talk, session, wire, hooks, home, vim))
 
 
 async def _converse(
-    app: Middleware, talk: Talk, session: Session, wire: Wire, hooks: tuple[Hook, ...], home: Path
+    app: Middleware, talk: Talk, session: Session, wire: Wire, hooks: tuple[Hook, ...], home: Path, vim: bool
 ) -> None:
     from ..chat.commands import load
     from ..chat.terminal.files import Files
@@ -96,6 +99,7 @@ async def _converse(
         folder=folder,
         hooks=hooks,
         commands=commands,
+        vim=vim,
     )
     async with talk:
         await terminal.screen.say("firsthand chat: /help lists the keys, /context shows what a turn was given", "dim")

@@ -7,16 +7,19 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.application import Application, run_in_terminal
-from prompt_toolkit.filters import Condition
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.layout import BufferControl, ConditionalContainer, Dimension, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import FormattedTextControl
 from prompt_toolkit.output import Output
 
 from ..chat.cells import State
 from ..chat.terminal.mirror import Mirror
+from ..chat.terminal.searching import Search
 from .failures import plain
 from .screen import console, safe
 
@@ -35,8 +38,10 @@ class Screen:
     def __init__(
         self,
         mirror: Mirror,
+        search: Search,
         keys: KeyBindings,
         *,
+        vim: bool = False,
         out: Console | None = None,
         input: Input | None = None,
         output: Output | None = None,
@@ -44,7 +49,7 @@ class Screen:
         self.out = out or console()
         self.reply = ""
         self.facts: tuple[str, ...] = ()
-        self._mirror = mirror
+        self._mirror, self._search = mirror, search
         chat = mirror.chat
         busy = Condition(lambda: chat.busy)
         waiting = Condition(lambda: len(chat.queue) > 0)
@@ -64,11 +69,29 @@ class Screen:
                     dont_extend_height=True,
                     height=Dimension(min=1, max=10),
                 ),
+                ConditionalContainer(
+                    HSplit(
+                        [
+                            Window(FormattedTextControl(self._found), height=1),
+                            Window(
+                                BufferControl(search.buffer, include_default_input_processors=False),
+                                get_line_prefix=lambda line, wrapped: [("fg:ansicyan", "search: ")],
+                                height=1,
+                            ),
+                        ]
+                    ),
+                    filter=has_focus(search.buffer),
+                ),
                 Window(FormattedTextControl(self._status), height=1, style="reverse"),
             ]
         )
         self.app: Application[None] = Application(
-            layout=Layout(body), key_bindings=keys, input=input, output=output, mouse_support=False
+            layout=Layout(body, focused_element=mirror.buffer),
+            key_bindings=keys,
+            input=input,
+            output=output,
+            mouse_support=False,
+            editing_mode=EditingMode.VI if vim else EditingMode.EMACS,
         )
         # Printing in cooked mode would turn an Enter that is typed meanwhile into a newline.
         self.app.input.cooked_mode = nullcontext  # type: ignore[method-assign]
@@ -119,4 +142,12 @@ class Screen:
         tainted = self._mirror.chat.composer.state is State.TAINTED
         # What is not known to be typed here reaches hooks without a submitted_prompt: that is worth a word.
         facts = (*self.facts, "unattributed text") if tainted else self.facts
+        if self.app.editing_mode is EditingMode.VI:
+            facts = ("INSERT" if self.app.vi_state.input_mode is InputMode.INSERT else "NORMAL", *facts)
         return [("", " " + " · ".join(facts))]
+
+    def _found(self) -> StyleAndTextTuples:
+        if not self._search.buffer.text:
+            return [("fg:ansibrightblack", "type a part of it; Enter sends, Tab takes, Ctrl+R older, Esc leaves")]
+        match = self._search.match
+        return [("fg:ansibrightblack", "nothing found")] if match is None else [("", " ".join(match.split()))]

@@ -35,7 +35,7 @@ _HELP: Final[Mapping[str, str]] = {
     "Enter, Alt+Enter or Ctrl+J": "send; a new line",
     "Esc or Ctrl+C": "cancel the turn (your text comes back), take back what waits, or empty the composer (Ctrl+C)",
     "Ctrl+Q": "queue: wait until the turn is over",
-    "Up, Down": "history",
+    "Up, Down, Ctrl+R": "history, and a search in it",
     "Ctrl+_": "undo",
     "Ctrl+D, exit": "leave",
 }

@@ -18,6 +18,7 @@ from ..chat.expand import expand
 from ..chat.terminal.files import Files
 from ..chat.terminal.keys import bindings
 from ..chat.terminal.mirror import Mirror
+from ..chat.terminal.searching import Search
 from ..chat.terminal.talk import Talk, TurnFailed, content_of
 from ..chat.terminal.wire import Added, Wire
 from ..errors import HookBlocked
@@ -60,17 +61,21 @@ class Terminal:
         folder: Path,
         hooks: tuple[Hook, ...] = (),
         commands: Mapping[str, Command] | None = None,
+        vim: bool = False,
         out: Console | None = None,
         input: Input | None = None,
         output: Output | None = None,
     ) -> None:
         self.app, self.talk, self.session, self.wire = app, talk, session, wire
         self.files, self.folder, self.hooks = files, folder, hooks
-        self.commands = dict(commands or {})
+        self.commands = {name: made for name, made in (commands or {}).items() if name not in LOCAL}
         self.added: tuple[Added, ...] = ()
         self.chat = files.chat(local=LOCAL, prompts=tuple(self.commands))
         self.mirror = Mirror(self.chat)
-        self.screen = Screen(self.mirror, bindings(self.mirror, self), out=out, input=input, output=output)
+        self.chat.composer.set_vim(vim)
+        self.found = Search(self.chat)
+        keys = bindings(self.mirror, self.found, self)
+        self.screen = Screen(self.mirror, self.found, keys, vim=vim, out=out, input=input, output=output)
         self._effects: asyncio.Queue[Effect] = asyncio.Queue()
         self._turn: _Turn | None = None
         self._beside: set[asyncio.Task[None]] = set()
@@ -91,11 +96,27 @@ class Terminal:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def submit(self, *, defer: bool = False) -> None:
-        """Enter, or Ctrl+Q with `defer`."""
+    def submit(self, *, defer: bool = False, vouch: bool = True) -> None:
+        """Enter, or Ctrl+Q with `defer`; without `vouch` from Vim's NORMAL mode."""
         self.mirror.agree()
-        self.carry(self.chat.submit(defer=defer))
+        self.carry(self.chat.submit(defer=defer) if vouch else self.chat.submit_unvouched())
+        self.screen.app.vi_state.reset()
         self.mirror.show()
+
+    def submit_found(self) -> None:
+        """Enter in the search: what it found, else the draft."""
+        match = self.found.match
+        self.search(False)
+        self.mirror.agree()
+        self.carry(self.chat.submit_found(match))
+        self.mirror.show()
+
+    def search(self, on: bool) -> None:
+        """Open the search, or go back to the draft, as it was or as the search made it."""
+        if on:
+            self.found.begin()
+        self.screen.app.layout.focus(self.found.buffer if on else self.mirror.buffer)
+        self.mirror_back()
 
     def interrupt(self) -> bool:
         """Esc or Ctrl+C: cancel what runs, else take back what waits, else leave shell mode; False for nothing."""

@@ -107,7 +107,7 @@ class Chatting:
 
 @asynccontextmanager
 async def chatting(
-    folder: Path, model: StreamingModel, *, session: str = "s1", **commands: Command
+    folder: Path, model: StreamingModel, *, session: str = "s1", vim: bool = False, **commands: Command
 ) -> AsyncIterator[Chatting]:
     """A chat with `model`, its files in `folder`."""
     wire, printed = Wire(), io.StringIO()
@@ -129,6 +129,7 @@ async def chatting(
                 files=Files(folder / "chat"),
                 folder=folder,
                 commands=commands,
+                vim=vim,
                 out=Console(file=printed, width=400, highlight=False, markup=False, emoji=False),
                 input=pipe,
                 output=DummyOutput(),

@@ -332,3 +332,50 @@ def test_resume_goes_on_with_another_session_and_shows_what_was_typed(model: Str
             assert json.dumps(model.bodies[-1]).count("branch &lt;main&gt;") == 2
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize("keys", ["word", "word\x1bx", "two words\x1bdw"], ids=["insert", "normal", "a command"])
+def test_in_vim_mode_nothing_is_attributed(model: StreamingModel, place: Path, keys: str) -> None:
+    async def play() -> None:
+        async with chatting(place, model, vim=True) as chat:
+            await chat.turn(keys)
+            assert chat.values == ["absent"]
+
+    asyncio.run(play())
+
+
+def test_a_paste_that_vims_keys_have_edited_around_is_still_sent(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model, vim=True) as chat:
+            await chat.turn(f"a{PASTE_BEGINS}{'x' * 3000}{PASTE_ENDS}b\x1bx")
+            assert chat.payloads[0]["prompt"] == "a" + "x" * 3000
+
+    asyncio.run(play())
+
+
+def test_ctrl_r_finds_an_earlier_text_and_sends_it_unattributed(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            await chat.turn("first of all")
+            await chat.turn("second first")
+            await chat.turn("third")
+            await chat.turn("\x12FIRST\x12")
+            assert chat.payloads[3]["prompt"] == "first of all"
+            chat.keys("\x12second\t")
+            await chat.until(lambda: chat.text == "second first")
+            await chat.turn(" now")
+            assert chat.payloads[4]["prompt"] == "second first now"
+            assert chat.values == ["first of all", "second first", "third", "absent", "absent"]
+
+    asyncio.run(play())
+
+
+def test_leaving_the_search_leaves_the_draft_as_it_was(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            await chat.turn("first")
+            chat.keys("draft\x12fir\x07")
+            await chat.turn(" goes on")
+            assert chat.values == ["first", "draft goes on"]
+
+    asyncio.run(play())

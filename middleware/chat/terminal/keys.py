@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from prompt_toolkit.filters import Condition, FilterOrBool, has_focus, vi_insert_mode, vi_mode, vi_navigation_mode
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 from .mirror import Mirror
+from .searching import Search
 
 __all__ = ["Owner", "bindings"]
 
@@ -16,34 +18,47 @@ __all__ = ["Owner", "bindings"]
 class Owner(Protocol):
     """What the keys ask for beside edits."""
 
-    def submit(self, *, defer: bool = False) -> None: ...
-    def interrupt(self) -> bool: ...
-    def leave(self) -> None: ...
+    def submit(self, *, defer: bool = False, vouch: bool = True) -> None:
+        """Send the draft, or queue it with `defer`; `vouch` is False in Vim's NORMAL mode."""
+
+    def submit_found(self) -> None:
+        """Send what the search found, without one the draft."""
+
+    def interrupt(self) -> bool:
+        """Cancel what runs or take back what waits; False for nothing."""
+
+    def search(self, on: bool) -> None:
+        """Open the search, or go back to the draft."""
+
+    def leave(self) -> None:
+        """End the chat."""
 
 
-def bindings(mirror: Mirror, owner: Owner) -> KeyBindings:
+def bindings(mirror: Mirror, search: Search, owner: Owner) -> KeyBindings:
     """The keys of the chat; those of prompt_toolkit that only move the cursor stay as they are."""
     keys = KeyBindings()
     buffer = mirror.buffer
     chat = mirror.chat
+    composing = has_focus(buffer)
+    typing = composing & (~vi_mode | vi_insert_mode)
 
-    def on(*names: str | Keys) -> Callable[[Callable[[], object]], None]:
+    def on(*names: str | Keys, filter: FilterOrBool = typing) -> Callable[[Callable[[], object]], None]:
         def bind(action: Callable[[], object]) -> None:
             def act(event: KeyPressEvent) -> None:
                 action()
 
-            keys.add(*names)(act)
+            keys.add(*names, filter=filter)(act)
 
         return bind
 
-    @keys.add(Keys.Any)
+    @keys.add(Keys.Any, filter=typing)
     def _(event: KeyPressEvent) -> None:
         if event.data == "!" and not buffer.text and not chat.shell:
             chat.toggle_shell(True)
         elif event.data.isprintable() or event.data == "\t":
             mirror.type(event.data)
 
-    @keys.add(Keys.BracketedPaste)
+    @keys.add(Keys.BracketedPaste, filter=composing)
     def _(event: KeyPressEvent) -> None:
         mirror.paste(event.data)
 
@@ -53,12 +68,12 @@ def bindings(mirror: Mirror, owner: Owner) -> KeyBindings:
             chat.toggle_shell(False)
         mirror.backspace()
 
-    @on("c-c")
+    @on("c-c", filter=composing)
     def _() -> None:
         if not owner.interrupt():
             mirror.clear()
 
-    @on("c-d")
+    @on("c-d", filter=composing)
     def _() -> None:
         if buffer.text:
             mirror.delete()
@@ -71,21 +86,45 @@ def bindings(mirror: Mirror, owner: Owner) -> KeyBindings:
         end = mirror.at + (buffer.document.get_end_of_line_position() or 1)
         mirror.kill(mirror.at, min(end, len(buffer.text)))
 
-    on("enter")(lambda: owner.submit())
-    on("c-q")(lambda: owner.submit(defer=True))
-    on("escape", "enter")(lambda: mirror.type("\n"))
-    on("c-j")(lambda: mirror.type("\n"))
-    on("escape")(lambda: owner.interrupt())
+    on("enter", filter=composing)(lambda: owner.submit(vouch=not vi_navigation_mode()))
+    on("c-q", filter=composing)(lambda: owner.submit(defer=True))
+    on("escape", "enter", filter=composing & ~vi_mode)(lambda: mirror.type("\n"))
+    on("c-j", filter=composing)(lambda: mirror.type("\n"))
+    # In Vim's INSERT mode Esc is the way to NORMAL, unless there is something to cancel.
+    busy = Condition(lambda: chat.busy)
+    on("escape", filter=composing & (~vi_mode | busy))(lambda: owner.interrupt())
     on("delete")(mirror.delete)
-    on("up")(mirror.up)
-    on("down")(mirror.down)
+    on("up", filter=composing)(mirror.up)
+    on("down", filter=composing)(mirror.down)
     on("c-p")(mirror.up)
     on("c-n")(mirror.down)
     on("c-_")(mirror.undo)
-    on("escape", "_")(mirror.redo)
+    on("escape", "_", filter=composing & ~vi_mode)(mirror.redo)
     on("c-y")(mirror.yank)
     on("c-u")(lambda: mirror.kill(mirror.at + buffer.document.get_start_of_line_position(), mirror.at))
     on("c-w")(lambda: mirror.kill(mirror.word, mirror.at))
-    on("escape", "backspace")(lambda: mirror.kill(mirror.word, mirror.at))
-    on("escape", "d")(lambda: mirror.kill(mirror.at, mirror.at + (buffer.document.find_next_word_ending() or 0)))
+    on("escape", "backspace", filter=composing & ~vi_mode)(lambda: mirror.kill(mirror.word, mirror.at))
+    on("escape", "d", filter=composing & ~vi_mode)(mirror.kill_word)
+    _searching(on, search, owner)
+    on("c-r")(lambda: owner.search(True))
     return keys
+
+
+def _searching(
+    on: Callable[..., Callable[[Callable[[], object]], None]],
+    search: Search,
+    owner: Owner,
+) -> None:
+    looking = has_focus(search.buffer)
+
+    def accept() -> None:
+        search.accept()
+        owner.search(False)
+
+    on("c-r", filter=looking)(search.older)
+    on("up", filter=looking)(search.older)
+    on("enter", filter=looking)(lambda: owner.submit_found())
+    on("tab", filter=looking)(accept)
+    on("right", filter=looking)(accept)
+    for name in ("escape", "c-c", "c-g", "c-d"):
+        on(name, filter=looking)(lambda: owner.search(False))

@@ -75,6 +75,10 @@ class Mirror:
             self._killed = self.chat.composer.kill(start, end)
             self.show(start)
 
+    def kill_word(self) -> None:
+        """Cut to the end of the word."""
+        self.kill(self.at, self.at + (self.buffer.document.find_next_word_ending() or 0))
+
     def yank(self) -> None:
         """Put back what was cut last."""
         if self._killed:
@@ -115,5 +119,10 @@ class Mirror:
             self._unannounced(self.buffer)
 
     def _unannounced(self, _: Buffer) -> None:
-        if not self._showing:
+        if self._showing:
+            return
+        if self.chat.composer.vim:
+            # Vim's own commands: nothing is vouched for in that mode, and the pastes are still the draft's.
+            self.chat.composer.change(self.buffer.text)
+        else:
             self.chat.composer.fill(self.buffer.text, Act.REMOTE, compact=True)
