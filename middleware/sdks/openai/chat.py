@@ -156,7 +156,9 @@ class _ChatChunks:
         said = False
         take = taker(chunk)
         for choice in take(chunk, "choices", None) or ():
-            index = place_in(choice)
+            index = taker(choice)(choice, "index", None)
+            if type(index) is not int:
+                index = place_in(choice)
             state = self._choices.get(index)
             if state is None:
                 state = self._choices[index] = _Choice()
@@ -197,7 +199,7 @@ class _Choice:
         thought = _unlisted(delta, "reasoning_content")
         calls = take(delta, "tool_calls", None)
         if text:
-            self.texts.append(text_in(text))
+            self.texts.append(text if type(text) is str else text_in(text))
         if thought:
             self.thoughts.append(text_in(thought))
         for call in calls or ():
