@@ -115,7 +115,10 @@ class Screen:
         """Print a whole reply."""
         from rich.markdown import Markdown
 
-        await self.print(Markdown(plain(text), hyperlinks=False))
+        try:
+            await self.print(Markdown(plain(text), hyperlinks=False))
+        except Exception:  # noqa: BLE001  (a reply that the renderer chokes on is shown as it is)
+            await self.say(text)
 
     def _tail(self) -> StyleAndTextTuples:
         if not self.reply:
@@ -129,10 +132,9 @@ class Screen:
         return [("", "\n".join(lines[-_TAIL_LINES:]))]
 
     def _waiting(self) -> StyleAndTextTuples:
-        return [
-            ("fg:ansibrightblack", f"  waits: {' '.join((item.visible or item.text).split())}\n")
-            for item in self._mirror.chat.queue.items
-        ]
+        items = self._mirror.chat.queue.items
+        lines = [f"  waits: {' '.join((item.visible or item.text).split())}" for item in items]
+        return [("fg:ansibrightblack", "\n".join(lines))]
 
     def _prefix(self, line: int, wrapped: int) -> StyleAndTextTuples:
         mark = "! " if self._mirror.chat.shell else "> "
@@ -141,7 +143,7 @@ class Screen:
     def _status(self) -> StyleAndTextTuples:
         tainted = self._mirror.chat.composer.state is State.TAINTED
         # What is not known to be typed here reaches hooks without a submitted_prompt: that is worth a word.
-        facts = (*self.facts, "unattributed text") if tainted else self.facts
+        facts = ("unattributed text", *self.facts) if tainted else self.facts
         if self.app.editing_mode is EditingMode.VI:
             facts = ("INSERT" if self.app.vi_state.input_mode is InputMode.INSERT else "NORMAL", *facts)
         return [("", " " + " · ".join(facts))]

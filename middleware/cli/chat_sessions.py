@@ -59,4 +59,4 @@ async def show_past(screen: Screen, session: Session) -> None:
         elif row.type == "assistant":
             await screen.markdown(row.text)
         else:
-            await screen.say(f"{row.type.replace('_', ' ')}: {row.name} {row.text}".rstrip(), "dim")
+            await screen.say(" ".join([*row.type.split("_"), *filter(None, [row.name, row.text])]), "dim")

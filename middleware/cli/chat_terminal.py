@@ -120,8 +120,10 @@ class Terminal:
 
     def interrupt(self) -> bool:
         """Esc or Ctrl+C: cancel what runs, else take back what waits, else leave shell mode; False for nothing."""
-        turn = self._turn
         if self.chat.busy:
+            turn = self._turn if self._turn is not None and not self._turn.cancelled else None
+            if turn is None:
+                self._unsend()
             self.carry(self.chat.cancel(output=bool(turn and turn.said)))
             if turn is not None and turn.task is not None:
                 turn.cancelled = True
@@ -166,6 +168,13 @@ class Terminal:
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
 
+    def _unsend(self) -> None:
+        """Drop the send that is to be done and was not begun: it is cancelled before it was a turn."""
+        waiting = [self._effects.get_nowait() for _ in range(self._effects.qsize())]
+        for effect in waiting:
+            if not isinstance(effect, Send):
+                self._effects.put_nowait(effect)
+
     async def _work(self) -> None:
         while True:
             effect = await self._effects.get()
@@ -173,7 +182,6 @@ class Terminal:
                 self._turn = _Turn()
                 self._turn.task = asyncio.create_task(self._send(effect, self._turn))
                 await asyncio.wait([self._turn.task])
-                self._turn = None
             elif isinstance(effect, RunCommand):
                 try:
                     await run_command(self, effect)
@@ -221,6 +229,7 @@ class Terminal:
         if turn.said:
             await self.screen.markdown("".join(turn.said))
         self.mirror_back()
+        self._turn = None
         self.carry(after)
 
     def mirror_back(self) -> None:

@@ -379,3 +379,30 @@ def test_leaving_the_search_leaves_the_draft_as_it_was(model: StreamingModel, pl
             assert chat.values == ["first", "draft goes on"]
 
     asyncio.run(play())
+
+
+def test_what_is_cancelled_before_it_was_begun_is_not_sent(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            chat.keys(f"one\r{CTRL_C}")
+            await chat.until(lambda: "cancelled; your text is back" in chat.printed)
+            assert chat.text == "one"
+            await chat.turn("")
+            assert chat.values == ["one"]
+            assert len(model.bodies) == 1
+
+    asyncio.run(play())
+
+
+def test_a_second_cancel_stops_what_was_sent_while_the_first_was_under_way(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            chat.keys("silent one\r")
+            assert await asyncio.to_thread(model.asked.acquire, timeout=10)
+            chat.keys(f"{CTRL_C}\r{CTRL_C}")
+            await chat.until(lambda: chat.printed.count("cancelled; your text is back") == 2)
+            assert chat.text == "silent one"
+            assert chat.values == ["silent one"]
+            assert len(model.bodies) == 1
+
+    asyncio.run(play())
