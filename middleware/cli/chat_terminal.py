@@ -91,7 +91,8 @@ class Terminal:
             await self.screen.app.run_async()
         finally:
             log.removeHandler(notices)
-            tasks = [worker, *self._beside]
+            turn = self._turn.task if self._turn is not None else None
+            tasks = [worker, *self._beside, *([turn] if turn is not None else [])]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -139,7 +140,8 @@ class Terminal:
 
     def leave(self) -> None:
         """Ctrl+D in an empty composer."""
-        self.screen.app.exit()
+        if not self.screen.app.is_done:
+            self.screen.app.exit()
 
     def carry(self, effects: Iterable[Effect]) -> None:
         """Take what is to be done: beside a running turn what may be, all else in order."""
@@ -164,9 +166,15 @@ class Terminal:
 
     def beside(self, work: Coroutine[Any, Any, None]) -> None:
         """Start something that does not wait for the running turn."""
-        task = asyncio.ensure_future(work)
+        task = asyncio.create_task(self._guarded(work))
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception as error:  # noqa: BLE001  (what is done beside a turn may fail; the chat goes on)
+            await self.screen.say(one_line(error), "red")
 
     def _unsend(self) -> None:
         """Drop the send that is to be done and was not begun: it is cancelled before it was a turn."""
@@ -183,10 +191,7 @@ class Terminal:
                 self._turn.task = asyncio.create_task(self._send(effect, self._turn))
                 await asyncio.wait([self._turn.task])
             elif isinstance(effect, RunCommand):
-                try:
-                    await run_command(self, effect)
-                except Exception as error:  # noqa: BLE001  (a command that fails is no reason to leave the chat)
-                    await self.screen.say(one_line(error), "red")
+                await self._guarded(run_command(self, effect))
             elif isinstance(effect, Given):
                 back = "your text is back" if effect.restored else "your draft stays, the text is above"
                 await self.screen.say(f"blocked: {effect.reason} ({back})", "red")

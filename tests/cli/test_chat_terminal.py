@@ -406,3 +406,19 @@ def test_a_second_cancel_stops_what_was_sent_while_the_first_was_under_way(model
             assert len(model.bodies) == 1
 
     asyncio.run(play())
+
+
+def test_leaving_while_a_turn_runs_cancels_it(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            chat.keys("silent one\r")
+            assert await asyncio.to_thread(model.asked.acquire, timeout=10)
+            assert chat.terminal._turn is not None
+            turn = chat.terminal._turn.task
+            chat.keys("exit\r")
+            assert chat.running is not None
+            await asyncio.wait_for(chat.running, 10)
+            assert turn is not None
+            assert turn.cancelled()
+
+    asyncio.run(play())
