@@ -91,6 +91,7 @@ class Screen:
             input=input,
             output=output,
             mouse_support=False,
+            erase_when_done=True,
             editing_mode=EditingMode.VI if vim else EditingMode.EMACS,
         )
         # Printing in cooked mode would turn an Enter that is typed meanwhile into a newline.
