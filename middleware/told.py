@@ -92,7 +92,12 @@ class Told:
 
 
 def _said(parts: Sequence[Any], texts: Sequence[str | None]) -> object:
-    said = [text for part, text in zip(parts, texts, strict=False) if text is not None and not part.get("thought")]
+    said = [
+        text
+        for part, text in zip(parts, texts, strict=False)
+        # A part may be a bare string.
+        if text is not None and not (isinstance(part, Mapping) and part.get("thought"))
+    ]
     return abridged(clean("".join(said)))
 
 

@@ -97,3 +97,9 @@ def test_numbers_that_json_does_not_have_are_exported_as_null(tmp_path: Path) ->
     assert openai == '{"x": null, "y": [null], "z": 10000000000000000000000000000000000000000}'
     anthropic = json.loads(b"".join(written(branch, "anthropic")), parse_constant=pytest.fail)
     assert anthropic["messages"][1]["content"][0]["input"] == {"x": None, "y": [None], "z": 10**40}
+
+
+def test_a_part_that_is_a_bare_string_is_read_in_every_way(tmp_path: Path) -> None:
+    read_in_every_way(
+        tmp_path, [*TALK, {**TALK[0], "uuid": "odd", "message": {"role": "user", "parts": ["", "words"]}}]
+    )
