@@ -7,6 +7,7 @@ not end it, for the SDK lets one go on.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
@@ -74,6 +75,12 @@ class _Watched(wrapt.ObjectProxy[Any]):
     def response(self) -> Any:
         """The HTTP response; closing it ends the stream, and what openai's `.stream()` gives closes no more."""
         return _WatchedHttp(self.__wrapped__.response, self)
+
+    def __copy__(self) -> Any:
+        return copy.copy(self.__wrapped__)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return copy.deepcopy(self.__wrapped__, memo)
 
     def __del__(self) -> None:
         try:

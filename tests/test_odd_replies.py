@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -269,3 +270,11 @@ def test_texts_and_places_of_pieces() -> None:
 def test_a_reply_that_gives_no_finish_reason_has_none(captured: Captured) -> None:
     app(captured).wrap_call(lambda messages: {"message": {"role": "assistant", "content": "x"}})(messages=ASKED)
     assert "gen_ai.response.finish_reasons" not in chat_of(captured)
+
+
+def test_a_copy_of_a_stream_is_the_sdks(captured: Captured) -> None:
+    stream = app(captured).wrap(captured.model.openai()).chat.completions.create(model="m", messages=ASKED, stream=True)
+    assert type(copy.copy(stream)) is openai.Stream
+    with pytest.raises(TypeError, match="cannot pickle"):
+        copy.deepcopy(stream)
+    stream.close()
