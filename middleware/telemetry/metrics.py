@@ -36,6 +36,11 @@ class Instruments:
     input_size: Histogram
     turns: Counter
 
+    @property
+    def idle(self) -> bool:
+        """True while the application has set no meter provider: the API's stand-ins throw away what they are given."""
+        return getattr(self.turns, "_real_instrument", self) is None
+
 
 def instruments(meter: Meter) -> Instruments:
     """Create them all on `meter`; the same meter gives the same ones again."""

@@ -225,6 +225,8 @@ class TurnTrace:
         block: Block | None,
     ) -> None:
         meters, context = self._outlets.instruments, self._chat_context
+        if meters.idle:
+            return
         if self._started is not None:
             elapsed = perf_counter() - self._started
             labels = {**self._labels}

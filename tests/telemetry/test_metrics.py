@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 from middleware.injection import Memory, block_of
 from middleware.provenance import Origin
 
@@ -67,3 +70,25 @@ def test_no_label_holds_a_session_or_a_hook_name() -> None:
     data = tap.reader.get_metrics_data()
     assert data is not None
     assert "session-1" not in data.to_json() and "hook-1" not in data.to_json()
+
+
+def test_instruments_are_idle_until_a_meter_provider_is_set() -> None:
+    program = """
+from opentelemetry import metrics
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from middleware import wrap
+from middleware.testing import LocalModel
+
+reader = InMemoryMetricReader()
+client = wrap(LocalModel().openai())
+for provider in (None, MeterProvider(metric_readers=[reader])):
+    if provider is not None:
+        metrics.set_meter_provider(provider)
+    client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}])
+(found,) = reader.get_metrics_data().resource_metrics[0].scope_metrics
+turns = [metric for metric in found.metrics if metric.name == "firsthand.turn.count"]
+print(turns[0].data.data_points[0].value)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n"
