@@ -46,6 +46,7 @@ class TranscriptWriter:
         on_open: Callable[[TranscriptWriter], None] | None = None,
     ) -> None:
         self.path = path
+        self._place = os.fspath(path)
         self._durability = durability
         self._sync = sync or GroupSync()
         self._on_open = on_open
@@ -163,7 +164,7 @@ class TranscriptWriter:
                 self._open(create=True)
                 lock_briefly(self._fd)
                 state = os.fstat(self._fd)
-                if self._is_named(state):
+                if self._at_path() is not None:
                     break
                 self._let_go()
             if state.st_size < self._read_to:
@@ -258,8 +259,9 @@ class TranscriptWriter:
 
     def _size(self) -> int:
         """The file's size; a file that was removed, renamed, replaced or cut short is begun anew first."""
-        state = os.fstat(self._fd)
-        if state.st_nlink == 0 or not (self._holds or self._is_named(state)):
+        # One look at the path says both whose name it is and how long the file is.
+        state = os.fstat(self._fd) if self._holds else self._at_path()
+        if state is None or state.st_nlink == 0:
             self._let_go()
             self._open(create=True)
             state = os.fstat(self._fd)
@@ -267,13 +269,13 @@ class TranscriptWriter:
             self._start_anew(state.st_size)
         return state.st_size
 
-    def _is_named(self, state: os.stat_result) -> bool:
-        """True while the open file is the one at the path: it may have been moved away, or live on under a link."""
+    def _at_path(self) -> os.stat_result | None:
+        """What the path names; None when that is not the open file, which was moved away or lives on under a link."""
         try:
-            named = os.lstat(self.path)
+            named = os.lstat(self._place)
         except FileNotFoundError:
-            return False
-        return named.st_ino == state.st_ino and named.st_dev == state.st_dev
+            return None
+        return named if (named.st_dev, named.st_ino) == self._file else None
 
     def _ends_with_newline(self, size: int) -> bool:
         return size == 0 or os.pread(self._fd, 1, size - 1) == b"\n"
