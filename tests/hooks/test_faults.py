@@ -1,5 +1,6 @@
 """What goes wrong with hooks in the wild never hurts the application: the turn goes on in time, nothing is left."""
 
+import contextlib
 import json
 import os
 import resource
@@ -12,6 +13,7 @@ import pytest
 from middleware import Middleware
 from middleware.testing import LocalModel
 from tests.hooks.http_server import answer, saying, serving
+from tests.pace import HANG
 from tests.test_prefix import OpenAIModel, sync_client
 
 HI = [{"role": "user", "content": "hi"}]
@@ -25,7 +27,8 @@ def children():
     """Process ids of our living or unreaped children."""
     found = []
     for task in Path("/proc/self/task").iterdir():
-        found += (task / "children").read_text().split()
+        with contextlib.suppress(OSError):  # A thread that has just ended.
+            found += (task / "children").read_text().split()
     return found
 
 
@@ -61,10 +64,10 @@ def turn(tmp_path):
 
 
 FAULTS = {
-    "fifty grandchildren": "for i in $(seq 50); do (sleep 31.5 &) ; done; sleep 31.5",
+    "fifty grandchildren": "for i in $(seq 50); do (sleep 93.5 &) ; done; sleep 93.5",
     "ignores SIGTERM": "trap '' TERM; while :; do sleep 0.05; done",
-    "never reads its input": "exec sleep 31.5",
-    "a hundred megabytes": "head -c 100000000 /dev/zero | tr '\\0' 'x'; sleep 31.5",
+    "never reads its input": "exec sleep 93.5",
+    "a hundred megabytes": "head -c 100000000 /dev/zero | tr '\\0' 'x'; sleep 93.5",
     "prints without end": "exec yes AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
     "stops itself": "kill -STOP $$",
     "a child that holds the output": "(setsid sleep 2 &) ; exit 0",
@@ -72,13 +75,13 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("command", FAULTS.values(), ids=FAULTS)
-def test_the_turn_goes_on_within_the_timeout_plus_three_seconds(turn, command):
+def test_the_turn_goes_on_long_before_the_hook_would_have_ended(turn, command):
     before, others = descriptors(), children()
-    sent, seconds = turn({"command": command}, prompt="A" * 10_000_000 if "sleep 31.5" in command else "hi")
-    assert len(sent) == 1 and seconds < 4
+    sent, seconds = turn({"command": command}, prompt="A" * 10_000_000 if "sleep 93.5" in command else "hi")
+    assert len(sent) == 1 and seconds < HANG
     assert descriptors() == before
     assert children() == others
-    assert running("31.5") == []
+    assert running("93.5") == []
 
 
 def test_a_hook_without_its_exec_bit_is_an_error_and_the_turn_goes_on(turn, tmp_path, caplog):

@@ -18,6 +18,7 @@ import pytest
 
 from middleware.errors import SettingsError
 from middleware.hooks import FunctionHook, HookResult
+from tests.pace import HANG
 
 PAYLOAD = {"hook_event_name": "UserPromptSubmit", "prompt": "p"}
 
@@ -99,10 +100,11 @@ def test_the_payload_is_a_copy() -> None:
 
 def test_a_function_that_hangs_is_left_behind() -> None:
     release = threading.Event()
-    result = call(lambda given: release.wait(20), timeout_ms=50)
+    result = call(lambda given: release.wait(HANG), timeout_ms=50)
+    assert not release.is_set()
     release.set()
     assert (result.outcome, result.error, result.output) == ("timeout", "Hook timed out after 0.05s", None)
-    assert 50 <= result.duration_ms < 1000
+    assert result.duration_ms >= 50
 
 
 def test_so_many_hanging_functions_are_refused_and_recover() -> None:
@@ -204,14 +206,13 @@ def test_an_async_function_that_hangs_times_out_and_is_cancelled(way: str) -> No
 
     async def fn(given: dict[str, object]) -> None:
         try:
-            await asyncio.sleep(30)
+            await asyncio.Event().wait()
         finally:
             ended.append("ended")
 
     hook = FunctionHook(fn, timeout_ms=50)
     result = asyncio.run(hook.call_async(PAYLOAD)) if way == "async" else hook.call(PAYLOAD)
     assert (result.outcome, ended) == ("timeout", ["ended"])
-    assert result.duration_ms < 1000
 
 
 def test_an_async_function_that_refuses_to_be_cancelled_is_left_behind() -> None:
@@ -232,7 +233,6 @@ def test_an_async_function_that_refuses_to_be_cancelled_is_left_behind() -> None
 
     result = asyncio.run(main())
     assert result.outcome == "timeout"
-    assert result.duration_ms < 3050
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), SystemExit("x"), KeyboardInterrupt("x"), asyncio.CancelledError()])
@@ -249,7 +249,7 @@ def test_a_cancel_of_the_caller_reaches_the_function_and_the_caller() -> None:
 
     async def fn(given: dict[str, object]) -> None:
         try:
-            await asyncio.sleep(30)
+            await asyncio.Event().wait()
         except asyncio.CancelledError:
             cancelled.append(True)
             raise

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
-import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from middleware.hooks.guard import Refused, Security, addresses_of, admitted, is_metadata, is_private, resolve
+from tests.pace import no_hang
 
 CLOSED = Security()
 OPEN = Security(allow_private=True)
@@ -205,9 +205,8 @@ def test_patterns_are_for_the_whole_url_in_any_case(pattern: str, url: str, is_m
 
 
 def test_a_pattern_with_many_stars_is_quick() -> None:
-    started = time.perf_counter()
-    assert not allowed("https://ex.com/" + "a" * 20_000, Security(allowed_urls=("https://" + "*a" * 2_000 + "b",)))
-    assert time.perf_counter() - started < 2
+    with no_hang():
+        assert not allowed("https://ex.com/" + "a" * 20_000, Security(allowed_urls=("https://" + "*a" * 2_000 + "b",)))
 
 
 @given(st.text())

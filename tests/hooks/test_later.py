@@ -13,6 +13,7 @@ import pytest
 
 from middleware import Middleware, Settings
 from middleware.testing import Failure, capture
+from tests.pace import no_hang
 
 
 def settings(folder: Path, *commands: str, **more: Any) -> Settings:
@@ -47,19 +48,17 @@ def test_a_retry_sends_the_same_bytes_and_the_turn_after_it_hears_the_hook(tmp_p
 
 
 def test_hooks_that_nobody_waits_for_hold_up_no_other_session(tmp_path: Path) -> None:
-    commands = [f"sleep 31; : {number}" for number in range(16)]
+    commands = [f"sleep 93; : {number}" for number in range(16)]
     with capture() as captured:
         slow = Middleware(settings(tmp_path, *commands), **captured.providers)
         shared = Settings(transcripts=str(tmp_path / "transcripts"))
         mine, theirs = (Middleware(shared, **captured.providers) for _ in range(2))
         history: Any = [{"role": "user", "content": "one"}]
-        with captured.model.openai() as plain:
-            started = time.monotonic()
+        with captured.model.openai() as plain, no_hang():
             slow.wrap(plain).chat.completions.create(model="m", messages=history)
             mine.wrap(plain, session=mine.open("s")).chat.completions.create(model="m", messages=history)
             history += [{"role": "assistant", "content": "ok"}, {"role": "user", "content": "two"}]
             theirs.wrap(plain, session=theirs.open("s")).chat.completions.create(model="m", messages=history)
-        assert time.monotonic() - started < 20
         if hasattr(os, "fork"):
             assert forked_says(settings(tmp_path, "true"), captured) == "success"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from middleware.hooks.expressions import found, is_readable
 from middleware.hooks.matchers import is_everything, is_usable, matches, selects
+from tests.pace import no_hang
 from tests.vectors.runner import run_file
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "hooks_transcripts.json"
@@ -146,10 +146,9 @@ ALPHABET = st.text(alphabet="ab|()[]{}*+?.^$\\dwsbB123,-<=!:P \n", max_size=60)
     aliases=st.lists(st.text(max_size=5), max_size=2),
 )
 def test_any_matcher_and_subject_are_a_bool_in_bounded_time(matcher, subject, aliases) -> None:
-    started = time.perf_counter()
-    assert type(matches(matcher, subject, aliases)) is bool
-    assert type(is_usable(matcher)) is bool
-    assert time.perf_counter() - started < 2
+    with no_hang():
+        assert type(matches(matcher, subject, aliases)) is bool
+        assert type(is_usable(matcher)) is bool
 
 
 ATOMS = st.sampled_from(["a", "b", ".", r"\d", r"\w", r"[ab]", r"[^a]", "1"])
@@ -171,7 +170,6 @@ def test_it_agrees_with_pythons_re_where_both_read_alike(expression: str, subjec
 
 
 def test_the_worst_that_fits_ends_within_the_budget() -> None:
-    started = time.perf_counter()
-    found("(?:" * 20 + "a" + "*b?)*" * 20 + "c", "ab" * 500)
-    found("(?=" * 40 + ".*c" + ")" * 40, "a" * 1000)
-    assert time.perf_counter() - started < 5
+    with no_hang():
+        found("(?:" * 20 + "a" + "*b?)*" * 20 + "c", "ab" * 500)
+        found("(?=" * 40 + ".*c" + ")" * 40, "a" * 1000)

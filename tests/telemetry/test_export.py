@@ -15,12 +15,14 @@ import pytest
 
 from middleware.errors import SettingsError
 from middleware.telemetry.providers import providers
+from tests.pace import HANG
 
 HEAD = """
 import logging, sys, threading, time
 from middleware import telemetry
 from middleware.provenance import Origin
 from middleware.telemetry import Options, Signals
+from tests.pace import HANG
 
 def turn():
     trace = Signals(Options()).start_turn(conversation_id=None, origin=Origin.CRON)
@@ -113,9 +115,9 @@ def test_what_waits_is_exported_when_the_program_ends() -> None:
     assert (sorted(asked), errors) == (["/v1/metrics", "/v1/traces"], "")
 
 
-def test_a_program_without_a_server_ends_within_seconds_and_says_what_to_do() -> None:
+def test_a_program_without_a_server_ends_and_says_what_to_do() -> None:
     _, errors, seconds = run("telemetry.configure()\nturn()", OTEL_EXPORTER_OTLP_ENDPOINT="http://u:p@127.0.0.1:9/x")
-    assert seconds < 8
+    assert seconds < HANG
     assert errors.count(NOT_DELIVERED.format("http://127.0.0.1:9")) == 1
     assert "only be called once" not in errors and "Traceback" not in errors
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -12,6 +10,7 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from middleware.errors import SettingsError
 from middleware.telemetry.providers import Spans, Waiting, providers
+from tests.pace import no_hang
 
 
 class Down(SpanExporter):
@@ -81,10 +80,9 @@ def test_a_dead_endpoint_costs_the_caller_nothing(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
     made = providers(metrics=False, logs=False)
     assert made.traces is not None
-    started = time.perf_counter()
-    for _ in range(100):
-        made.traces.get_tracer("t").start_span("x").end()
-    assert time.perf_counter() - started < 1
+    with no_hang():
+        for _ in range(100):
+            made.traces.get_tracer("t").start_span("x").end()
     made.shutdown()
 
 

@@ -8,7 +8,6 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from middleware import Middleware
 from middleware.settle import drain_dropped
 from middleware.testing import Captured, Failure, LocalModel, capture
+from tests.pace import HANG, no_hang
 from tests.test_responses import Model, sync_client
 
 HELLO: Any = [{"role": "user", "content": "hello"}]
@@ -165,10 +165,12 @@ def test_usage_in_the_completed_event_of_a_response_is_recorded(captured: Captur
 
 
 class Slow(SpanExporter):
-    """Takes a second for each batch."""
+    """Fails, and not before it is `free`."""
+
+    free = threading.Event()
 
     def export(self, spans: object) -> SpanExportResult:
-        time.sleep(1)
+        self.free.wait(HANG)
         return SpanExportResult.FAILURE
 
 
@@ -179,10 +181,10 @@ def test_a_slow_and_failing_exporter_of_ours_costs_no_call() -> None:
     provider.add_span_processor(Spans(Slow, Waiting("traces", None, 2048)))
     with LocalModel().openai() as plain:
         client = Middleware.from_settings(tracer_provider=provider).wrap(plain)
-        started = time.perf_counter()
-        for _ in range(50):
-            ask(client)
-        assert time.perf_counter() - started < 5
+        with no_hang():
+            for _ in range(50):
+                ask(client)
+    Slow.free.set()
     provider.shutdown()
 
 

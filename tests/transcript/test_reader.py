@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from middleware import resume, transcript
 from middleware.errors import TranscriptError
 from middleware.transcript.lines import encode_line
 from middleware.transcript.reader import records_in_line
+from tests.pace import no_hang
 
 A = b'{"uuid":"a","parentUuid":null,"type":"user"}'
 B = b'{"uuid":"b","parentUuid":"a","type":"assistant"}'
@@ -95,11 +95,10 @@ def test_a_line_of_12_8_million_characters_among_19_is_resumed(tmp_path: Path) -
             parent = str(number - 1) if number else None
             parts = {"role": "user", "parts": [{"text": text}]}
             file.write(encode_line({"uuid": str(number), "parentUuid": parent, "type": "user", "message": parts}))
-    started = time.monotonic()
-    branch, found = transcript.walk(transcript.read(path).records)
+    with no_hang():
+        branch, found = transcript.walk(transcript.read(path).records)
     assert len(resume.display(branch)) == len(resume.replay(branch)) == 19
     assert found == []
-    assert time.monotonic() - started < 5
 
 
 def test_a_torn_line_of_12_8_million_characters_is_got_over(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from middleware.transcript import load, read
 from middleware.transcript.located import read_located
 from middleware.transcript.reader import records_in_line
 from middleware.transcript.recovery import objects_in
+from tests.pace import no_hang
 
 ONE = '{"uuid":"1","type":"user","message":{"parts":[{"text":"x{\\"y\\"}"}]}}'
 TWO = ONE.replace('"1"', '"2"')
@@ -42,9 +42,8 @@ def test_whole_records_behind_a_torn_one_are_found(before: str) -> None:
     "piece", ['{"', '{"a":', '{"a":[', '{"a":{"b":1},', '{"a":1 ', '{"a":"\\"', '[{"a":1},', "{", '"']
 )
 def test_a_line_that_is_made_to_be_slow_is_read_about_as_fast_as_its_length(piece: str) -> None:
-    started = time.process_time()
-    records_in_line((piece * (400_000 // len(piece))).encode())
-    assert time.process_time() - started < 2
+    with no_hang():
+        records_in_line((piece * (400_000 // len(piece))).encode())
 
 
 pieces = st.sampled_from(['{"a":', "{", "}", '"', '"b"', ":", ",", "1", "[", "]", '\\"', '{"c":2}', " ", '{"d":{}}'])
