@@ -11,6 +11,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+NEIGHBOURS = 2
+"""How many memories of the same session before it, and as many after it, lend a memory their words."""
+COLUMN_WEIGHTS = (4.0, 3.0, 1.0, 0.3)
+"""What a word counts in BM25 by where it stands: title, description, text, and the texts of the neighbours together.
+
+Only the neighbours' `text` belongs there. A word of a neighbour counts for the memory's length as any other.
+"""
+K1, B = 1.2, 0.75
+"""BM25's two parameters; FTS5 has the same, and no way to change them."""
+
 
 class Ranked(NamedTuple):
     """One row of a ranking: the memory's key and its three numbers, as in `Match`."""
