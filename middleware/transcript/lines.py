@@ -46,16 +46,16 @@ def _holds_nul(record: Record) -> bool:
     # It follows the encoder, which has refused a record that contains itself; searching the line would be slower.
     found = False
     pending: list[Any] = [record]
-    while pending:
-        container = pending.pop()
+    for container in pending:
         for item in container.values() if type(container) is dict or isinstance(container, Mapping) else container:
             kind = type(item)
             if kind is str:
-                found = found or "\0" in item
-            elif kind is dict or kind is list or kind is tuple:
-                pending.append(item)
+                if "\0" in item:
+                    found = True
             elif kind in _LEAVES:
                 continue
+            elif kind is dict or kind is list or kind is tuple:
+                pending.append(item)
             elif isinstance(item, _BYTES):
                 raise TypeError(
                     "a transcript record holds bytes; encode them first, as base64 text in inlineData for example"
