@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .base import Change, Match, Record, Store
+from .base import Change, Match, NearDuplicate, Record, Store
 from .errors import (
     BusyError,
     ClosedError,
@@ -39,6 +39,7 @@ __all__ = [
     "FilterError",
     "Match",
     "NamespaceError",
+    "NearDuplicate",
     "OpenError",
     "Record",
     "RecordError",

@@ -34,6 +34,9 @@ class Record:
     (session, record, position ...) and `metadata` are JSON objects. `created_at` and `expires_at` are aware datetimes.
     `id` and `created_at` may be None until the record is stored. NUL and lone surrogates become U+FFFD.
 
+    A `source` with a `session` (str) and a `position` (number) gives the memory neighbours: those of the same session
+    with the positions before and after. Their words help to find it; they go when the neighbour goes.
+
     Raises RecordError when a field is not valid. The message names the field, never its value.
     """
 
@@ -100,6 +103,15 @@ class Change:
     record: Record | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearDuplicate:
+    """Two memories that nearly say the same. `similarity` is Dice's coefficient of their words, 0 to 1."""
+
+    record: Record
+    other: Record
+    similarity: float
+
+
 # A class with a method `list` cannot say `list[...]` in its annotations.
 Records = list[Record]
 Matches = list[Match]
@@ -155,6 +167,17 @@ class Store(ABC):
     @abstractmethod
     def history(self, *, namespace: str, id: str) -> Changes:
         """What happened to a memory, oldest first; empty for an id that never was."""
+
+    def near_duplicates(
+        self, *, namespace: str, ids: Iterable[str] | None = None, at_least: float = 0.5
+    ) -> Iterator[NearDuplicate]:
+        """Pairs of memories whose words are alike, each pair once: those of `ids`, or all. Nothing is changed.
+
+        For what was just stored: `near_duplicates(namespace=..., ids=[record.id for record in upserted])`.
+        """
+        from .duplicates import report
+
+        return report(self, check_namespace(namespace), None if ids is None else check_ids(ids), at_least)
 
     def export(self, *, namespace: str) -> Iterator[str]:
         """Every memory as one line of JSON, newest first, without line ends; `Record`'s fields, empty ones left out."""
