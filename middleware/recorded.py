@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import uuid
 import weakref
@@ -21,11 +22,12 @@ from .transcript.checking import faults_in
 from .transcript.foreign import recognise
 from .transcript.located import read_located
 from .transcript.reader import not_a_transcript
+from .transcript.rewinding import cut_before
 from .transcript.wire import anthropic_request, openai_request
 from .transcript.writer import Durability
-from .turn import Opened
+from .turn import Opened, Scene
 
-__all__ = ["Recorded"]
+__all__ = ["Recorded", "folder"]
 
 _GAPS = ("history_gap", "orphan_result")
 _log = logging.getLogger("firsthand")
@@ -160,6 +162,27 @@ class Recorded:
         """The rows of a resumed screen: what the person typed, and never what was injected."""
         return list(rows(self._conversation()))
 
+    @property
+    def asked(self) -> str | None:
+        """The uuid of the record that began the last turn of this process, for `rewind`; None when none is kept."""
+        return self._scribe.asked if self._scribe is not None else None
+
+    def rewind(self, uuid: str) -> str:
+        """Take back the turn that began with this user record (`asked`, or a row of `shown`), and all after it.
+
+        The conversation goes on from before it; the transcript keeps what was, on a branch of its own. Answers what
+        the turn said to the model, without what was injected. Raises ValueError when no turn of the conversation
+        began with that record, `TranscriptError` when none is kept or it cannot be written.
+        """
+        if self._scribe is None:
+            raise self._unkept()
+        cut = cut_before(self._branch(), uuid)
+        scene = Scene(session_id=self.id, transcript_path=self._path, cwd=folder())
+        if not self._scribe.rewound(cut.parent, cut.rows, scene):
+            raise TranscriptError(f"transcript {self._path} cannot be written: {self._scribe.error}")
+        self._scribe.asked = None
+        return cut.text
+
     def catch_up(self) -> None:
         """Read what the transcript holds and this process has not read: the next turn goes on from there.
 
@@ -221,3 +244,11 @@ class Recorded:
 
     def _unkept(self) -> TranscriptError:
         return TranscriptError(f"session {self.id!r} keeps no transcript; set transcripts to a folder")
+
+
+def folder() -> str:
+    """The working directory, "" for one that is gone."""
+    try:
+        return os.getcwd()  # noqa: PTH109  (Path.cwd() costs as much as the rest of the scene)
+    except OSError:
+        return ""

@@ -37,6 +37,7 @@ __all__ = [
     "part_text",
     "parts_of",
     "record_parts",
+    "rewind_record",
     "session_start_record",
     "tool_result_record",
     "usage_metadata",
@@ -155,6 +156,13 @@ def session_start_record(*, stamp: Stamp, context: str) -> Record:
     """Record the escaped context that SessionStart hooks put into the system instruction; ours, not the reference's."""
     record = _head(stamp, SYSTEM, "system", SESSION_START)
     record["systemPayload"] = {"hookContext": context}
+    return _tail(record, stamp)
+
+
+def rewind_record(*, stamp: Stamp, truncated: int) -> Record:
+    """Record that the turns after its parent were taken back; `truncated` counts the rows of a screen that went."""
+    record = _head(stamp, SYSTEM, "system", "rewind")
+    record["systemPayload"] = {"truncatedCount": truncated}
     return _tail(record, stamp)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from .forked import renew_in_child
 from .ledger import CatchUp, Entry, Flight, Thread, Wait, thread_of
 from .parts import Identity, Message, Part, Reply, Request
 from .provenance import Origin, Submission, submitted_prompt
-from .recorded import Recorded
+from .recorded import Recorded, folder
 from .transcript import Scribe, TraceIds
 from .turn import HookInput, Opened, Outcome, Prepared, Scene, Turn, opened
 
@@ -215,7 +214,7 @@ class Session(Recorded):
         return Scene(
             session_id=self.id,
             transcript_path=self._path,
-            cwd=_folder(),
+            cwd=folder(),
             prompt_id=prompt_id,
             agent_id=self.id if self.parent is not None else None,
         )
@@ -291,10 +290,3 @@ def _continued(prefill: tuple[Identity, ...], reply: Message) -> Identity:
     begun = prefill[-1][1]
     parts = (Part(kind="text", text=begun if isinstance(begun, str) else ""), *reply.parts)
     return Message(role="assistant", parts=parts).identity()
-
-
-def _folder() -> str:
-    try:
-        return os.getcwd()  # noqa: PTH109  (Path.cwd() costs as much as the rest of the scene)
-    except OSError:
-        return ""

@@ -6,9 +6,9 @@ import logging
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -40,7 +40,8 @@ class Scribe:
 
     A failure to write is reported once, as a warning and in `error`, and the turn goes on; with `strict` it
     raises `TranscriptError`. `keep_prompts` lets the record of a blocked prompt hold its text (D9). `user` is whose
-    session it is, for each record to say. `on_error` is told of the failure that is reported.
+    session it is, for each record to say. `on_error` is told of the failure that is reported. `asked` is the uuid of
+    the record that began the last turn, None when there was none or it could not be written.
     """
 
     writer: TranscriptWriter
@@ -51,9 +52,11 @@ class Scribe:
     user: str | None = None
     on_error: Callable[[Exception], None] | None = None
     error: Exception | None = None
+    asked: str | None = None
     _looked: bool = False
     _refused: TranscriptError | None = None
     _names: dict[str, str] = field(default_factory=dict)
+    _unanswered: set[str] = field(default_factory=set)
 
     def owner(self) -> str | None:
         """Whose session it is by the beginning of its transcript; None where that does not say."""
@@ -110,6 +113,7 @@ class Scribe:
         if request.tool_result:
             self._tool_results(turn, prepared, ids)
             return
+        self._results_before(turn, current, ids)
         message, block = request.messages[current], prepared.block
         display = turn.submitted_prompt if turn.submitted_prompt is not None else message.text
         payload = records.display_payload(display, block) if turn.origin is not Origin.HOOK else None
@@ -117,11 +121,22 @@ class Scribe:
             payload = {"displayText": clean(display)}
         parts = records.record_parts(message, block)
         wire = given_message(message, parts, request.shape)
-        self._append(
+        written = self._append(
             turn.scene,
             ids,
             lambda stamp: records.user_record(stamp=stamp, parts=parts, payload=payload, origin=turn.origin, wire=wire),
         )
+        if written is None or "subtype" not in written:
+            self.asked = written["uuid"] if written is not None else None
+
+    def rewound(self, parent: str | None, truncated: int, scene: Scene) -> bool:
+        """Write that what is after the record `parent` was taken back; False when it could not be written."""
+        written = self._append(
+            scene,
+            (None, None),
+            lambda stamp: records.rewind_record(stamp=replace(stamp, parent=parent), truncated=truncated),
+        )
+        return written is not None
 
     def blocked(self, blocked: HookBlocked, scene: Scene, ids: TraceIds) -> None:
         """Write that a hook refused the prompt."""
@@ -154,8 +169,10 @@ class Scribe:
         for part in message.parts:
             if part.kind == "tool_call":
                 self._names[part.id] = part.name
+                self._unanswered.add(part.id)
         for oldest in list(self._names)[:-_KEPT_NAMES]:
             del self._names[oldest]
+            self._unanswered.discard(oldest)
         self._append(
             scene,
             ids,
@@ -163,6 +180,19 @@ class Scribe:
                 stamp=stamp, parts=parts, model=reply.model, usage=reply.usage, wire=wire
             ),
         )
+
+    def _results_before(self, turn: Turn, current: int, ids: TraceIds) -> None:
+        """Write the results that go out together with what a person says after them: steering, or after a cancel."""
+        messages = turn.request.messages
+        start = current
+        while start > 0 and messages[start - 1].role == "tool":
+            start -= 1
+        for message in messages[start:current]:
+            for part in message.parts:
+                if part.kind == "tool_response" and part.id in self._unanswered:
+                    part = self._named(part)
+                    held = Message(role="tool", parts=(part,), echoed=message.echoed)
+                    self._tool_result(part, held, None, turn.scene, ids, turn.request.shape)
 
     def _tool_results(self, turn: Turn, prepared: Prepared, ids: TraceIds) -> None:
         shape, messages = turn.request.shape, turn.request.tool_group()
@@ -190,17 +220,21 @@ class Scribe:
         parts = records.record_parts(message, prepared.block if prepared is not None else None)
         wire = given_result(part, message, parts, shape)
         result = {"callId": part.id, "status": "success"}
+        self._unanswered.discard(part.id)
         self._append(
             scene,
             ids,
             lambda stamp: records.tool_result_record(stamp=stamp, parts=parts, tool_call_result=result, wire=wire),
         )
 
-    def _append(self, scene: Scene, ids: TraceIds, build: Callable[[records.Stamp], dict[str, Any]]) -> None:
+    def _append(
+        self, scene: Scene, ids: TraceIds, build: Callable[[records.Stamp], records.Record]
+    ) -> records.Record | None:
+        """Write a record, and answer it; None when it could not be written."""
         writer = self.writer
         if self._refused is not None:
             self._failed(self._refused)
-            return
+            return None
         try:
             with writer.exclusive():
                 stamp = records.Stamp(
@@ -215,9 +249,12 @@ class Scribe:
                     span_id=ids[1],
                     user=self.user,
                 )
-                writer.append(build(stamp))
+                record = build(stamp)
+                writer.append(record)
+                return record
         except Exception as error:  # noqa: BLE001  (a disk, or a value that no JSON can hold: the turn goes on)
             self._failed(error)
+            return None
 
     def _failed(self, error: Exception) -> None:
         path, first, self.error = self.writer.path, self.error is None, error
