@@ -17,6 +17,7 @@ from .arguments import check_agent, check_id, check_user, hooks_of, no_settings,
 from .hooks import FIRED, FunctionHook, Hook, HookSet, load_hooks
 from .provenance import Origin, Submission
 from .records import VERSION
+from .remember import Remember
 from .sdks import Placement, adapter_for
 from .seam import Seam, Wiring
 from .session import Session
@@ -35,6 +36,7 @@ __all__ = ["VERSION", "Middleware", "wrap"]
 
 ClientT = TypeVar("ClientT")
 CallT = TypeVar("CallT", bound=Callable[..., Any])
+_A_STORE = 'store = "sqlite:///memories.db"'
 _log = logging.getLogger("firsthand")
 
 
@@ -85,6 +87,12 @@ class Middleware:
         if store is not None:
             # What a first search loads would cost the first turns their memories: it takes longer than they wait.
             store.warm(namespace=given.namespace or given.user)
+        remember: Remember | None = None
+        if given.remember != "off":
+            if store is None:
+                _log.warning("firsthand: remember is %r and there is no store; set one: %s", given.remember, _A_STORE)
+            else:
+                remember = Remember(given.remember, store, on_error=signals.remember_failed)
         self._wiring = Wiring(
             settings=given,
             signals=signals,
@@ -93,6 +101,7 @@ class Middleware:
             placement=Placement(placement=given.placement, tool_placement=given.tool_placement),
             transcribes=given.transcripts is not None,
             store=store,
+            remember=remember,
         )
 
     @classmethod
@@ -252,8 +261,10 @@ class Middleware:
         self._wiring.hooks = self._wiring.hooks.adding(added)
 
     def flush(self, timeout: float = 5.0) -> None:
-        """Write out what telemetry and transcripts hold, within `timeout` seconds."""
+        """Write out what telemetry, transcripts and memories of turns hold, within `timeout` seconds each."""
         drain_dropped(timeout)
+        if self._wiring.remember is not None:
+            self._wiring.remember.flush(timeout)
         telemetry.flush(timeout)
         if self._folder is not None:
             self._folder.flush()
@@ -261,6 +272,9 @@ class Middleware:
     def close(self) -> None:
         """Flush, and close the store and the transcripts. Wrapped clients go on without them."""
         self.flush()
+        remember, self._wiring.remember = self._wiring.remember, None
+        if remember is not None:
+            remember.close()
         store, self._wiring.store = self._wiring.store, None
         if store is not None:
             store.close()

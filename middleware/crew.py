@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from .forked import renew_in_child
 
-__all__ = ["Busy", "Crew", "hooking", "reading", "result_of", "searching", "waiting"]
+__all__ = ["Busy", "Crew", "asking", "hooking", "reading", "result_of", "searching", "storing", "waiting"]
 
 T = TypeVar("T")
 
@@ -111,3 +111,9 @@ reading = Crew(8)
 
 waiting = Crew(16)
 """Waits for hooks that nobody waits for."""
+
+storing = Crew(1)
+"""Stores memories: one at a time, in the order in which they were said."""
+
+asking = Crew(4)
+"""Asks models what is worth remembering."""

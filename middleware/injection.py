@@ -6,6 +6,7 @@ recognised is D20; in which order trailing parts are stripped is D4. Nobody unes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,7 @@ __all__ = [
     "block_of",
     "body_of",
     "escape",
+    "is_line_of",
     "is_tagged",
     "kept_parts",
     "tag_of",
@@ -194,9 +196,18 @@ def body_of(context: object, *, max_context_chars: int = 100_000) -> tuple[str, 
     return escape(context), truncated
 
 
+def is_line_of(text: str, body: str) -> bool:
+    """True when `body` is that of a memory part in which a memory of this text stands, of whatever age."""
+    line = re.escape(escape(f"\n- {_cut(text)}"))
+    return re.search(line + r"(?: \((?:just now|\d+ [a-z]+ ago)\))?(?:\n|\Z)", body) is not None
+
+
 def _memory_line(memory: Memory) -> str:
-    text = memory.text
-    if len(text) > _MEMORY_CHARS:
-        text = f"{text[:_MEMORY_CHARS]} [cut: {_MEMORY_CHARS} of {len(memory.text)} characters]"
     age = f" ({memory.age})" if memory.age else ""
-    return f"- {text}{age}"
+    return f"- {_cut(memory.text)}{age}"
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _MEMORY_CHARS:
+        return text
+    return f"{text[:_MEMORY_CHARS]} [cut: {_MEMORY_CHARS} of {len(text)} characters]"

@@ -7,20 +7,24 @@ from typing import Any
 
 from recall_store import Match
 
-from .injection import Memory
+from .injection import Memory, is_line_of
 
 __all__ = ["memories_of"]
 
 
 def memories_of(matches: list[Match], delivered: Any, top_k: int) -> tuple[Memory, ...]:
-    """The memories of `matches` that are not in `delivered` (id to version) yet, at most `top_k`."""
+    """The memories of `matches` that are not in `delivered` yet, at most `top_k`.
+
+    That maps the id of a memory to its version, or to the body of the tagged part in which it was sent.
+    """
     now = datetime.now(UTC)
     found = []
     for match in matches:
         record = match.record
         text = f"{record.title}: {record.text}" if record.title else record.text
         version = f"{hash(text):x}"
-        if record.id is not None and delivered.get(record.id) != version:
+        sent = delivered.get(record.id)
+        if record.id is not None and (sent is None or (sent != version and not is_line_of(text, sent))):
             found.append(
                 Memory(id=record.id, text=text, score=match.score, age=_age(record.created_at, now), version=version)
             )

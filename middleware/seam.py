@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import logging
 from collections.abc import Awaitable, Callable, Generator, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry import context as otel_context
 
@@ -19,6 +20,7 @@ from .hooks import Answer, Ask, HookSet, Question
 from .ledger import thread_of
 from .parts import Reply
 from .provenance import Origin, Submission
+from .remember import Remember
 from .sdks import Adapter, AsksUsage, Endpoint, Placement, eliding, materialised
 from .session import Admitted, Pipeline, Session
 from .sessions import Sessions
@@ -26,6 +28,9 @@ from .settings import Settings
 from .settle import Account
 from .telemetry import Signals, outside, suppressing, too_long
 from .turn import Outcome
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 __all__ = ["Seam", "Wiring"]
 
@@ -43,6 +48,7 @@ class Wiring:
     sessions: Sessions
     placement: Placement
     store: recall_store.Store | None = None
+    remember: Remember | None = None
     transcribes: bool = False
 
 
@@ -51,11 +57,13 @@ class _Call:
 
     __slots__ = (
         "_admitted",
+        "_ask",
         "_body",
         "_client",
         "_declared",
         "_endpoint",
         "_is_turn",
+        "_loop",
         "_request",
         "_seam",
         "_session",
@@ -72,6 +80,8 @@ class _Call:
         self._declared = declared if isinstance(declared, Origin) else None
         self._submission = submission if isinstance(submission, Submission) else None
         self._admitted: Admitted | None = None
+        self._ask: Ask | None = None
+        self._loop: AbstractEventLoop | None = None
         self._is_turn = endpoint.is_turn and not here.get("bypass")
         origin = self._declared or (Origin.TOOL_RESULT if request.tool_result else Origin.USER_QUERY)
         bound = seam.session if seam.session is not None else here.get("session")
@@ -114,6 +124,11 @@ class _Call:
     def fetch(self, ask: Ask) -> Fetch:
         """What performs the steps of this turn; `ask` puts a prompt hook's question to the unwrapped client."""
         wiring, given = self._seam.wiring, self._seam.wiring.settings
+        self._ask = ask
+        if inspect.iscoroutinefunction(ask):
+            import asyncio
+
+            self._loop = asyncio.get_running_loop()
         return Fetch(
             trace=self.account.trace,
             hooks=wiring.hooks,
@@ -135,9 +150,21 @@ class _Call:
         reading = {name: arguments[name] for name in ("cast_to",) if name in arguments}
         return {**reading, "body": body, "options": options}
 
+    async def said_async(self, reply: Any) -> Answer:
+        """`said`, of an asynchronous client."""
+        if not inspect.isasyncgen(reply):
+            return self.said(reply)
+        return self.said(chunk for chunk in [chunk async for chunk in reply])
+
     def said(self, reply: Any) -> Answer:
-        """What the model answered to a prompt hook's question."""
-        read = self._endpoint.reply(reply)
+        """What the model answered to a question of ours, also where a function can but give it in chunks."""
+        if inspect.isgenerator(reply):
+            chunks = self._endpoint.collector()
+            for chunk in reply:
+                chunks.add(chunk)
+            read = chunks.reply()
+        else:
+            read = self._endpoint.reply(reply)
         whole = not {"length", "max_tokens"}.intersection(read.finish_reasons)
         return Answer(text="".join(message.text for message in read.messages), whole=whole)
 
@@ -181,6 +208,9 @@ class _Call:
         if session is None or admitted is None:
             return
         session.settled(admitted, reply, outcome, self.account.trace.ids)
+        remember, namespace = self._seam.wiring.remember, self._namespace
+        if remember is not None and namespace is not None and outcome == "sent":
+            remember.settled(session, admitted, reply, namespace=namespace, ask=self._ask, loop=self._loop)
         if not session.named:
             self._seam.wiring.sessions.heard(session, reply.id if reply is not None else None)
 
@@ -255,7 +285,8 @@ class Seam:
         asked = dict(arguments)
 
         def ask(question: Question) -> Answer:
-            return call.said(post(path, **call.question(question, asked)))
+            with self.quiet():
+                return call.said(post(path, **call.question(question, asked)))
 
         try:
             if not call.is_watched_only:
@@ -282,7 +313,8 @@ class Seam:
         asked = dict(arguments)
 
         async def ask(question: Question) -> Answer:
-            return call.said(await post(path, **call.question(question, asked)))
+            with self.quiet():
+                return await call.said_async(await post(path, **call.question(question, asked)))
 
         try:
             if not call.is_watched_only:

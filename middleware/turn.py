@@ -115,7 +115,8 @@ class RunHooks:
 class Recall:
     """Step: ask the store. Answered with memories, best first; late or failed is none.
 
-    `delivered` maps the ids of memories whose block is in this request already to their version.
+    `delivered` maps the ids of memories whose block is in this request already to their version, or, where a
+    transcript told of them, to the body that holds them.
     """
 
     query: PreInjectionText
@@ -217,7 +218,9 @@ class Turn:
         return Prepared(request=self.request, blocks=blocks, block=block)
 
     def _delivered(self) -> Mapping[str, str]:
-        return {memory.id: memory.version for block in self.history.values() for memory in block.recalled}
+        return {
+            memory.id: memory.version or block.memory for block in self.history.values() for memory in block.recalled
+        }
 
 
 def _run_hooks(hook_input: HookInput) -> Generator[Step, Any, HookOutcome]:

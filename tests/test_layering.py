@@ -12,9 +12,9 @@ TIERS = (
     ("chat", "testing"),
     ("app",),
     ("seam", "arguments"),
-    ("sessions", "session", "recorded", "drive", "responses", "streams", "settle", "told", "remember"),
+    ("remember", "sessions", "session", "recorded", "drive", "responses", "streams", "settle", "told"),
     ("hooks", "sdks", "transcript", "telemetry", "ledger", "settings"),
-    ("context", "crew", "matches", "replies"),
+    ("context", "crew", "facts", "matches", "parroted", "replies"),
     ("turn", "resume"),
     ("records",),
     ("injection",),
@@ -22,7 +22,7 @@ TIERS = (
     ("plain",),
     ("parts",),
     ("errors",),
-    ("forked",),
+    ("forked", "locks"),
 )
 TIER_OF = {name: tier for tier, names in enumerate(TIERS) for name in names}
 PURE = ("errors", "parts", "plain", "records", "provenance", "injection", "turn", "resume")

@@ -23,7 +23,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "embedder": "embedder of a new store; an old one keeps its own",
     "recall_top_k": "most memories that are sent along with a prompt",
     "recall_timeout": "seconds that recall may take; late means none",
-    "remember": "store the user's words after a turn (read, and not acted on yet)",
+    "remember": "after a turn of a Submission: store the user's words (user), or facts a model takes from it (model)",
     "user": "whose memories are recalled in calls that name no user",
     "namespace": "memories of this namespace instead of the user's own; a user is needed all the same",
     "placement": "injected text as a content part, or inline for servers that take string content only",

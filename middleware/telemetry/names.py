@@ -17,6 +17,7 @@ SPAN_RECALL: Final = "search_memory"
 
 EVENT_HOOK_CALL: Final = "firsthand.hook_call"
 EVENT_TRANSCRIPT_ERROR: Final = "firsthand.transcript_error"
+EVENT_REMEMBER_ERROR: Final = "firsthand.remember_error"
 EVENT_INFERENCE: Final = "gen_ai.client.inference.operation.details"
 
 OPERATION: Final = "gen_ai.operation.name"

@@ -72,6 +72,16 @@ class Signals:
             event_name=names.EVENT_TRANSCRIPT_ERROR, severity_number=SeverityNumber.WARN, attributes=attributes
         )
 
+    @guarded
+    def remember_failed(self, error: BaseException, conversation_id: str | None = None) -> None:
+        """Tell that a settled turn, or a fact of it, could not become a memory: a log event, with the error's type."""
+        attributes = {names.ERROR_TYPE: error_type(error)}
+        if conversation_id is not None:
+            attributes[names.CONVERSATION_ID] = conversation_id
+        self._outlets.logger.emit(
+            event_name=names.EVENT_REMEMBER_ERROR, severity_number=SeverityNumber.WARN, attributes=attributes
+        )
+
 
 def _writer(options: Options) -> Writer | None:
     if options.capture == "NO_CONTENT" and not options.capture_injected:
