@@ -32,9 +32,16 @@ __all__ = ["chat"]
 @click.option("--base-url", metavar="URL", help="A server that speaks OpenAI's API; a key is in OPENAI_API_KEY.")
 @click.option("--resume", metavar="ID", help="Go on with this session; `firsthand transcript list` names them.")
 @click.option("--continue", "goes_on", is_flag=True, help="Go on with the session that was used last.")
+@click.option("--no-tools", is_flag=True, help="Do not let the model read and search files of this folder.")
 @click.option("--vim", is_flag=True, help="Edit with Vim's keys; nothing that you write is attributed then.")
 def chat(
-    prompt: str | None, model: str | None, base_url: str | None, resume: str | None, goes_on: bool, vim: bool
+    prompt: str | None,
+    model: str | None,
+    base_url: str | None,
+    resume: str | None,
+    goes_on: bool,
+    no_tools: bool,
+    vim: bool,
 ) -> None:
     """Talk to a model, with the hooks that `firsthand hooks list` shows and the settings' memories and transcripts.
 
@@ -49,7 +56,7 @@ def chat(
     from ..hooks.sources import config_folder
     from .chat_client import client_of
     from .chat_sessions import last_session, opened
-    from .hooks import home_folder
+    from .hooks import here, home_folder
 
     if prompt is None:
         _needs_a_terminal()
@@ -69,7 +76,7 @@ def chat(
             session = opened(app, resume if resume is not None else last_session(settings))
         else:
             session = app.open(str(uuid.uuid4()), user=settings.user)
-        talk = Talk(app.wrap(client, session=session), name, session.messages() if resumes else ())
+        talk = Talk(app, client, name, session, resumed=resumes, folder=None if no_tools else here())
         if prompt is not None:
             asyncio.run(_once(app, talk, prompt))
             return
@@ -114,16 +121,22 @@ async def _once(app: Middleware, talk: Talk, prompt: str) -> None:
     """One turn, without a `submitted_prompt`: a program's argument crosses no input boundary (S15)."""
     from contextlib import aclosing
 
-    from ..chat.terminal.talk import TurnFailed
+    from ..chat.terminal.reply import Called
+    from ..chat.terminal.talk import Done, TurnFailed
     from ..provenance import Origin
+    from .chat_tools import called
+    from .screen import warn
 
     printed = False
     try:
         with app.origin(Origin.USER_QUERY):
             async with talk, aclosing(talk.ask(prompt)) as pieces:
                 async for piece in pieces:
-                    click.echo(plain(piece), nl=False)
-                    printed = True
+                    if isinstance(piece, Called):
+                        warn(called(piece))
+                    elif not isinstance(piece, Done):
+                        click.echo(plain(piece), nl=False)
+                        printed = True
     except TurnFailed as error:
         raise Failure(str(error)) from error
     finally:

@@ -56,8 +56,12 @@ def _local(request: Any) -> Any:
 
 def _chunks(reply: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     shared = {"id": reply["id"], "object": "chat.completion.chunk", "created": 0, "model": reply["model"]}
-    for word in re.findall(r"\s*\S+\s*", reply["choices"][0]["message"]["content"]):
-        delta = {"role": "assistant", "content": word}
-        yield {**shared, "choices": [{"index": 0, "delta": delta, "finish_reason": None}], "usage": None}
-    yield {**shared, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": None}
+    choice = reply["choices"][0]
+    deltas = [{"content": word} for word in re.findall(r"\s*\S+\s*", choice["message"]["content"] or "")]
+    deltas += [{"tool_calls": [{"index": 0, **call}]} for call in choice["message"].get("tool_calls", ())]
+    for delta in deltas:
+        part = {"index": 0, "delta": {"role": "assistant", **delta}, "finish_reason": None}
+        yield {**shared, "choices": [part], "usage": None}
+    end = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
+    yield {**shared, "choices": [end], "usage": None}
     yield {**shared, "choices": [], "usage": reply["usage"]}

@@ -26,7 +26,7 @@ _HELP: Final[Mapping[str, str]] = {
     "/context": "what hooks and memories added to the last turn",
     "/hooks": "the hooks that run here",
     "/memory [TEXT]": "the memories of the last turn, or those that answer TEXT",
-    "/rewind": "take the last turn back out of the conversation; the transcript keeps it",
+    "/rewind [N|list]": "take the last N turns out of the conversation; list numbers them",
     "/resume [ID]": "go on with another session; without ID the last ones",
     "/export [FILE]": "write the conversation to FILE: .md, .html, .json or .jsonl",
     "/btw TEXT": "ask beside the running turn: no hooks, no memories, and nothing of it stays",
@@ -41,6 +41,8 @@ _HELP: Final[Mapping[str, str]] = {
 }
 _MOST_OUTPUT: Final = 100_000
 _MOST_SESSIONS: Final = 10
+_MOST_TURNS: Final = 30
+_LONGEST_TURN: Final = 100
 _FORMATS: Final[Mapping[str, Literal["md", "html", "json", "jsonl"]]] = {
     ".md": "md",
     ".html": "html",
@@ -66,8 +68,7 @@ async def side_question(terminal: Terminal, effect: SideQuestion) -> None:
     try:
         with terminal.wire.aside(), terminal.app.bypass():
             async with aclosing(terminal.talk.ask(trim(question), keep=False)) as pieces:
-                async for piece in pieces:
-                    said.append(piece)
+                said += [piece async for piece in pieces if isinstance(piece, str)]
     except TurnFailed as error:
         await terminal.screen.say(str(error), "red")
         return
@@ -149,12 +150,25 @@ async def _memory(terminal: Terminal, arguments: str) -> None:
 
 
 async def _rewind(terminal: Terminal, arguments: str) -> None:
-    text = terminal.talk.rewind()
-    if text is None:
-        raise Failure("there is no turn to take back")
+    past = terminal.talk.past
+    if arguments == "list":
+        for number, turn in reversed(list(enumerate(reversed(past[-_MOST_TURNS:]), 1))):
+            await terminal.screen.say(f"{number:>3}  {' '.join(turn.text.split())[:_LONGEST_TURN]}")
+        say = "take that many turns back: /rewind N" if past else "there is no turn to take back"
+        await terminal.screen.say(say, "dim")
+        return
+    if arguments and not (arguments.isascii() and arguments.isdigit()):
+        raise Failure(f"/rewind takes a number of turns, or list, not {arguments!r}")
+    turns = int(arguments or 1)
+    try:
+        text, written = await asyncio.to_thread(terminal.talk.rewind, turns)
+    except ValueError as error:
+        raise Failure(str(error)) from error
     terminal.chat.rewind(text)
     terminal.mirror.show()
-    await terminal.screen.say("the last turn is taken back; its text is here again, the transcript keeps it", "dim")
+    what = "the last turn is" if turns == 1 else f"the last {turns} turns are"
+    where = "the transcript keeps it beside the conversation" if written else "the transcript has nothing of it"
+    await terminal.screen.say(f"{what} taken back, the text is here again; {where}", "dim")
 
 
 async def _resume(terminal: Terminal, arguments: str) -> None:

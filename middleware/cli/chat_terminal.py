@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Iterable, Mapping
-from contextlib import aclosing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +12,16 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 
 from ..chat import Cancelled, Effect, Given, Quit, Refused, RunCommand, RunShell, Send, SideQuestion
-from ..chat.expand import expand
 from ..chat.terminal.files import Files
 from ..chat.terminal.keys import bindings
 from ..chat.terminal.mirror import Mirror
 from ..chat.terminal.searching import Search
-from ..chat.terminal.talk import Talk, TurnFailed, content_of
+from ..chat.terminal.talk import Talk
 from ..chat.terminal.wire import Added, Wire
-from ..errors import HookBlocked
 from .chat_screen import Screen
 from .chat_sessions import show_past
 from .chat_slash import LOCAL, run_command, run_shell, side_question
+from .chat_turn import Turn, run_turn
 from .failures import one_line
 
 if TYPE_CHECKING:
@@ -36,15 +33,6 @@ if TYPE_CHECKING:
     from ..session import Session
 
 __all__ = ["Terminal"]
-
-
-@dataclass(slots=True, kw_only=True)
-class _Turn:
-    """The turn that is on its way."""
-
-    task: asyncio.Task[None] | None = None
-    said: list[str] = field(default_factory=list)
-    cancelled: bool = False
 
 
 class Terminal:
@@ -77,7 +65,7 @@ class Terminal:
         keys = bindings(self.mirror, self.found, self)
         self.screen = Screen(self.mirror, self.found, keys, vim=vim, out=out, input=input, output=output)
         self._effects: asyncio.Queue[Effect] = asyncio.Queue()
-        self._turn: _Turn | None = None
+        self._turn: Turn | None = None
         self._beside: set[asyncio.Task[None]] = set()
         self._tell()
 
@@ -125,7 +113,10 @@ class Terminal:
             turn = self._turn if self._turn is not None and not self._turn.cancelled else None
             if turn is None:
                 self._unsend()
-            self.carry(self.chat.cancel(output=bool(turn and turn.said)))
+            else:
+                turn.unsteer(self)
+            produced, running = bool(turn and turn.produced), bool(turn and turn.calls)
+            self.carry(self.chat.cancel(output=produced, tool_running=running))
             if turn is not None and turn.task is not None:
                 turn.cancelled = True
                 turn.task.cancel()
@@ -160,7 +151,7 @@ class Terminal:
 
     async def enter(self, session: Session) -> None:
         """Go on with a stored session, and show the end of it."""
-        self.talk.move(self.app, session)
+        self.talk.move(session)
         self.session, self.added = session, ()
         await show_past(self.screen, session)
 
@@ -187,7 +178,7 @@ class Terminal:
         while True:
             effect = await self._effects.get()
             if isinstance(effect, Send):
-                self._turn = _Turn()
+                self._turn = Turn()
                 self._turn.task = asyncio.create_task(self._send(effect, self._turn))
                 await asyncio.wait([self._turn.task])
             elif isinstance(effect, RunCommand):
@@ -200,39 +191,8 @@ class Terminal:
             self._tell()
             self.screen.app.invalidate()
 
-    async def _send(self, effect: Send, turn: _Turn) -> None:
-        """One turn, from its expansion to its reply; ends the chat's turn on every way out but a cancel's."""
-        after: tuple[Effect, ...] = ()
-        try:
-            expansion = await asyncio.to_thread(expand, effect.item, folder=self.folder, commands=self.commands)
-            await self.screen.say(
-                "\n" + "\n".join(f"> {line}" for line in effect.item.visible.split("\n")), "bold cyan"
-            )
-            for notice in expansion.notices:
-                await self.screen.say(notice, "dim")
-            content = content_of(expansion.parts, expansion.images)
-            submission = effect.submission(expansion.parts, session=self.session.id)
-            with self.app.submitting(submission), self.app.origin(effect.origin):
-                async with aclosing(self.talk.ask(content)) as pieces:
-                    async for piece in pieces:
-                        if not turn.said:
-                            self.added = self.wire.added()
-                        turn.said.append(piece)
-                        self.screen.reply = "".join(turn.said)
-                        self.screen.app.invalidate()
-        except HookBlocked as refusal:
-            after = () if turn.cancelled else self.chat.blocked(refusal.reason)
-        except asyncio.CancelledError:
-            if not turn.cancelled:
-                raise
-        except Exception as error:  # noqa: BLE001  (whatever a turn fails of, the chat goes on and the text comes back)
-            await self.screen.say(str(error) if isinstance(error, TurnFailed) else one_line(error), "red")
-            after = () if turn.cancelled else self.chat.cancel(output=bool(turn.said))
-        else:
-            after = () if turn.cancelled else self.chat.finish()
-        self.screen.reply = ""
-        if turn.said:
-            await self.screen.markdown("".join(turn.said))
+    async def _send(self, effect: Send, turn: Turn) -> None:
+        after = await run_turn(self, effect, turn)
         self.mirror_back()
         self._turn = None
         self.carry(after)

@@ -34,6 +34,12 @@ TOOLS: Sequence[Mapping[str, Any]] = (
 """The one tool that the demo's application offers to its model."""
 
 _WORD = re.compile(r"[a-z0-9_]{3,}")
+_ASKED = (
+    ("search", "text", re.compile(r"\b(?:search|look|grep)\s+for\s+[\"']?(\S+)", re.IGNORECASE)),
+    ("list_files", "", re.compile(r"\b(?:list|which|what)\b.*\bfiles\b", re.IGNORECASE)),
+    ("read_file", "path", re.compile(r"\b(?:read|open|show)\b.*?([\w./\\-]+\.\w+)", re.IGNORECASE)),
+)
+"""Tools that the chat offers, their one argument, and the words that ask for them."""
 _AGE = re.compile(r" \([^()]* ago\)$| \(just now\)$")
 _NOT_CONTENT = frozenset({"the", "and", "for", "with", "what", "which", "why", "who", "does", "should"})
 _numbers = itertools.count(1)
@@ -49,15 +55,16 @@ def call_tool(name: str, arguments: str) -> str:
 
 
 def answer(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The reply to a chat completion request: a call of the tool when asked to rerun, else text."""
+    """The reply to a chat completion request: a call of a tool that is offered and asked for, else text."""
     messages: list[Mapping[str, Any]] = body["messages"]
     asked = _last(messages, lambda message: message["role"] == "user" and bool(_words(message)))
     question = " ".join(_words(asked))
     result = _result(messages)
     message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None}
-    if result is None and body.get("tools") and "rerun" in question.lower():
-        call = {"name": "rerun_test", "arguments": json.dumps({"test": _named_test(messages)})}
-        message["tool_calls"] = [{"id": f"call_{next(_numbers)}", "type": "function", "function": call}]
+    call = _call(question, body.get("tools") or (), messages) if result is None else None
+    if call is not None:
+        function = {"name": call[0], "arguments": json.dumps(call[1])}
+        message["tool_calls"] = [{"id": f"call_{next(_numbers)}", "type": "function", "function": function}]
     else:
         message["content"] = _said(question, result, asked)
     reason = "tool_calls" if "tool_calls" in message else "stop"
@@ -70,6 +77,19 @@ def answer(body: Mapping[str, Any]) -> dict[str, Any]:
         "choices": [{"index": 0, "message": message, "finish_reason": reason, "logprobs": None}],
         "usage": {"prompt_tokens": sent, "completion_tokens": back, "total_tokens": sent + back},
     }
+
+
+def _call(
+    question: str, tools: Sequence[Mapping[str, Any]], messages: Sequence[Mapping[str, Any]]
+) -> tuple[str, dict[str, str]] | None:
+    offered = {tool.get("function", {}).get("name") for tool in tools}
+    if "rerun_test" in offered and "rerun" in question.lower():
+        return "rerun_test", {"test": _named_test(messages)}
+    for name, argument, asked in _ASKED:
+        found = asked.search(question) if name in offered else None
+        if found is not None:
+            return name, {argument: found[1].rstrip(".,;:!?\"'")} if argument else {}
+    return None
 
 
 def _said(question: str, result: str | None, asked: Mapping[str, Any]) -> str:

@@ -29,11 +29,13 @@ from middleware.cli.chat_terminal import Terminal
 from .streaming import StreamingModel
 
 HOOK = """
-import json, sys
+import json, os, sys
 payload = sys.stdin.read()
 with open({log!r}, "a") as log:
     log.write(payload.strip() + "\\n")
-if "secret" in json.loads(payload)["prompt"]:
+if not json.loads(payload)["prompt"] and os.path.exists({refuse!r}):
+    print(json.dumps({{"decision": "block", "reason": "no results"}}))
+elif "secret" in json.loads(payload)["prompt"]:
     print(json.dumps({{"decision": "block", "reason": "no secrets"}}))
 else:
     print("branch <main>")
@@ -43,7 +45,7 @@ else:
 def hooks_file(folder: Path) -> Path:
     """A hooks file with one command hook, which appends its stdin to `payloads` in `folder`."""
     script = folder / "hook.py"
-    script.write_text(HOOK.format(log=str(folder / "payloads")))
+    script.write_text(HOOK.format(log=str(folder / "payloads"), refuse=str(folder / "refuse_results")))
     command = f"{shlex.quote(sys.executable)} -I -S {shlex.quote(str(script))}"
     entry = {"type": "command", "name": "state", "command": command}
     file = folder / "hooks.json"
@@ -107,7 +109,14 @@ class Chatting:
 
 @asynccontextmanager
 async def chatting(
-    folder: Path, model: StreamingModel, *, session: str = "s1", vim: bool = False, **commands: Command
+    folder: Path,
+    model: StreamingModel,
+    *,
+    session: str = "s1",
+    resumed: bool = False,
+    vim: bool = False,
+    tools: bool = True,
+    **commands: Command,
 ) -> AsyncIterator[Chatting]:
     """A chat with `model`, its files in `folder`."""
     wire, printed = Wire(), io.StringIO()
@@ -119,8 +128,8 @@ async def chatting(
         create_pipe_input() as pipe,
         create_app_session(input=pipe, output=DummyOutput()),
     ):
-        opened = app.open(session)
-        async with Talk(app.wrap(client, session=opened), "m") as talk:
+        opened = app.open(session, resume=resumed)
+        async with Talk(app, client, "m", opened, resumed=resumed, folder=folder if tools else None) as talk:
             terminal = Terminal(
                 app=app,
                 talk=talk,

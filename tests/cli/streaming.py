@@ -12,12 +12,14 @@ from typing import Any, Self
 class StreamingModel:
     """Answers `echo: <the last user message's first text>`.
 
-    A text with `slow` in it gets its first word and then nothing until `gate` is set, one with `silent` nothing at
-    all. `bodies` are the requests, `asked` counts them.
+    `calls` are the tool calls of the next replies, `(name, arguments)` each: one list a reply, in place of a text but
+    `let me see`. A text with `slow` in it gets its first word and then nothing until `gate` is set, one with `silent`
+    nothing at all. `bodies` are the requests, `asked` counts them.
     """
 
     def __init__(self) -> None:
         self.bodies: list[dict[str, Any]] = []
+        self.calls: list[list[tuple[str, dict[str, Any]]]] = []
         self.gate = threading.Event()
         self.asked = threading.Semaphore(0)
         model = self
@@ -32,6 +34,9 @@ class StreamingModel:
                 self.send_header("content-type", "text/event-stream")
                 self.end_headers()
                 try:
+                    if model.calls:
+                        self.call(model.calls.pop(0), len(model.bodies))
+                        return
                     if "silent" in text:
                         model.gate.wait(20)
                     self.chunk({"choices": [choice("echo: ")], "usage": None})
@@ -43,6 +48,24 @@ class StreamingModel:
                     self.wfile.write(b"data: [DONE]\n\n")
                 except OSError:
                     pass
+
+            def call(self, calls: list[tuple[str, dict[str, Any]]], number: int) -> None:
+                self.chunk({"choices": [choice("let me see")], "usage": None})
+                for place, (name, arguments) in enumerate(calls):
+                    text = json.dumps(arguments)
+                    for piece in (text[:3], text[3:]):
+                        function = {"name": name if piece == text[:3] else None, "arguments": piece}
+                        call = {
+                            "index": place,
+                            "id": f"call_{number}_{place}",
+                            "type": "function",
+                            "function": function,
+                        }
+                        delta = {"role": "assistant", "tool_calls": [call]}
+                        self.chunk({"choices": [{"index": 0, "delta": delta, "finish_reason": None}], "usage": None})
+                usage = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
+                self.chunk({"choices": [], "usage": usage})
+                self.wfile.write(b"data: [DONE]\n\n")
 
             def chunk(self, fields: dict[str, Any]) -> None:
                 shared = {"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "m"}

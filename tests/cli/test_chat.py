@@ -47,6 +47,24 @@ def test_one_shot_prints_the_local_models_reply_to_what_the_hook_added(run: Run)
     )
 
 
+def test_one_shot_lets_the_local_model_read_a_file_and_says_so_on_stderr(run: Run, place: Path, home: Path) -> None:
+    (place / "notes.txt").write_text("deploy on friday")
+    result = run("chat", "-p", "read notes.txt please")
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        0,
+        "The tool says: deploy on friday.\n",
+        "→ read_file path=notes.txt\n",
+    )
+    payloads = [json.loads(line) for line in (home / "payloads").read_text().splitlines()]
+    assert [payload["prompt"] for payload in payloads] == ["read notes.txt please", ""]
+
+
+def test_no_tools_keeps_the_folder_to_the_person(run: Run, place: Path) -> None:
+    (place / "notes.txt").write_text("deploy on friday")
+    result = run("chat", "--no-tools", "-p", "read notes.txt please")
+    assert (result.exit_code, "friday" in result.output) == (0, False)
+
+
 def test_a_one_shots_text_is_nobodys_submitted_prompt(run: Run, home: Path) -> None:
     run("chat", "-p", "why is CI red?")
     (payload,) = map(json.loads, (home / "payloads").read_text().splitlines())

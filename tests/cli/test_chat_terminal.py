@@ -292,6 +292,70 @@ def test_rewind_takes_the_last_turn_out_of_what_is_sent_and_its_text_is_unattrib
     asyncio.run(play())
 
 
+def test_a_rewind_is_what_a_resumed_chat_shows_and_sends(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            for text in ("first", "second", "third"):
+                await chat.turn(text)
+            chat.keys("/rewind list\r")
+            await chat.until(lambda: "  3  first\n  2  second\n  1  third\n" in chat.printed)
+            chat.keys("/rewind 2\r")
+            await chat.until(lambda: chat.text == "second")
+            assert "the last 2 turns are taken back" in chat.printed
+            chat.keys(CTRL_C)
+            await chat.until(lambda: chat.text == "")
+            await chat.turn("fourth")
+        async with chatting(place, model, resumed=True) as chat:
+            assert [turn.text for turn in chat.terminal.talk.past] == ["first", "fourth"]
+            assert [row.text for row in chat.terminal.session.shown()] == [
+                *("first", "echo: first", "fourth", "echo: fourth")
+            ]
+            chat.keys("/rewind 2\r")
+            await chat.until(lambda: chat.text == "first")
+            await chat.turn(" again")
+            assert chat.values == ["first", "second", "third", "fourth", "absent"]
+            assert [text_of(message) for message in model.bodies[-1]["messages"]] == ["first again"]
+
+    asyncio.run(play())
+
+
+def test_a_rewind_of_a_resumed_turn_takes_back_what_was_cancelled_before_it_too(
+    model: StreamingModel, place: Path
+) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            await chat.turn("first")
+            chat.keys("silent one\r")
+            assert all([await asyncio.to_thread(model.asked.acquire, timeout=60) for _ in range(2)])
+            chat.keys(CTRL_C)
+            await chat.until(lambda: chat.text == "silent one" and chat.terminal._turn is None)
+            chat.keys(f"{CTRL_C}/rewind\r")
+            await chat.until(lambda: chat.text == "first")
+            assert chat.terminal.session.shown() == []
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("/rewind", "there is no turn to take back"),
+        ("/rewind 0", "there is no turn to take back"),
+        ("/rewind list", "there is no turn to take back"),
+        ("/rewind two", "/rewind takes a number of turns, or list, not 'two'"),
+    ],
+)
+def test_what_cannot_be_taken_back_is_said_in_one_line(
+    model: StreamingModel, place: Path, typed: str, said: str
+) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            chat.keys(f"{typed}\r")
+            await chat.until(lambda: said in chat.printed)
+
+    asyncio.run(play())
+
+
 def test_export_writes_what_was_said_once_and_not_over_it(model: StreamingModel, place: Path) -> None:
     async def play() -> None:
         async with chatting(place, model) as chat:

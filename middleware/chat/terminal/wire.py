@@ -59,7 +59,7 @@ class Wire:
             self._body = bytes(request.content)
 
     def added(self) -> tuple[Added, ...]:
-        """What was added to the last request: to its last user message, and to its system message at the start."""
+        """What was added to the last request: to what follows the last reply in it, and to its system message."""
         try:
             body = json.loads(self._body or b"{}")
         except ValueError:
@@ -67,7 +67,9 @@ class Wire:
         messages = body.get("messages") if isinstance(body, dict) else None
         if not isinstance(messages, list):
             return ()
-        last = [message for message in messages if message.get("role") == "user"][-1:]
+        replies = [at for at, message in enumerate(messages) if message.get("role") == "assistant"]
+        news = messages[replies[-1] + 1 if replies else 0 :]
+        last = [message for message in news if message.get("role") in ("user", "tool")]
         starts = [message for message in messages if message.get("role") in ("system", "developer")]
         return tuple(
             Added(source="memory" if tag == MEMORY_TAG else "hook", text=_unescaped(text))
