@@ -234,3 +234,17 @@ def test_a_message_of_any_class_is_sent_and_recorded(tmp_path: Path, content: An
         assert ask(messages=[Said(content)])["choices"]
         assert session.transcript_error is None
         assert [row.text for row in session.shown()] == ["hi", "r"]
+
+
+@pytest.mark.parametrize("sdk", ["openai", "anthropic"])
+@pytest.mark.parametrize("content", ["hi", [HI], [HI, {"type": "text", "text": " you"}]])
+def test_what_was_sent_inline_goes_out_again_with_the_same_bytes(tmp_path: Path, sdk: Any, content: Any) -> None:
+    model = LocalModel("r1", "r2")
+    inline = Settings(transcripts=str(tmp_path), placement="inline")
+    with Middleware(inline, hooks=[lambda hook_input: "CTX"]) as app:
+        say(app, model, sdk, [{"role": "user", "content": content}])
+        with app.session("s", resume=True) as session:
+            stored = session.messages(sdk)
+        say(app, model, sdk, [*stored, {"role": "user", "content": "more"}])
+    assert sent(model)[1][0] == sent(model)[0][0]
+    assert sent(model)[1][2]["content"] == f"more\n\n{TAG['text']}"

@@ -28,6 +28,7 @@ from .reading import (
     numbers_in,
     place_in,
     role_of,
+    string_of,
     text_in,
     unechoed,
 )
@@ -279,11 +280,11 @@ def _with_parts(message: Message, block: Block, how: Placement) -> dict[str, Any
     content = get(raw, "content")
     if not is_content(content):
         return raw  # type: ignore[no-any-return]
-    if isinstance(content, str):
-        if how.placement == "inline":
-            merged: object = "\n\n".join([content, *block.texts] if content else block.texts)
-        else:
-            merged = [*([{"type": "text", "text": content}] if content else []), *_text_blocks(block)]
+    string = string_of(message, content) if how.placement == "inline" else None
+    if string is not None:
+        merged: object = "\n\n".join([string, *block.texts] if string else block.texts)
+    elif isinstance(content, str):
+        merged = [*([{"type": "text", "text": content}] if content else []), *_text_blocks(block)]
     else:
         merged = [*unechoed(message, content), *_text_blocks(block)]
     return {**mapping_of(raw), "content": merged}

@@ -28,6 +28,7 @@ __all__ = [
     "numbers_in",
     "place_in",
     "role_of",
+    "string_of",
     "taker",
     "text_in",
     "unechoed",
@@ -220,6 +221,16 @@ def unechoed(message: Message, content: Any) -> list[object]:
     """The wire parts of a message without our own that an application sent back."""
     parts = list(content or ())
     return parts[: len(parts) - len(message.echoed)] if message.echoed else parts
+
+
+def string_of(message: Message, content: Any) -> str | None:
+    """The content that `inline` adds to: a string, or one bare text without our parts behind it; None for any other."""
+    if isinstance(content, str):
+        return content
+    kept = unechoed(message, content)
+    if len(kept) != 1 or not isinstance(kept[0], Mapping) or not kept[0].keys() <= {"type", "text"}:
+        return None
+    return str(kept[0]["text"]) if isinstance(kept[0].get("text"), str) else None
 
 
 def current_of(messages: tuple[Message, ...]) -> tuple[int | None, bool]:

@@ -324,10 +324,11 @@ def _with_parts(message: Message, block: Block, how: Placement) -> dict[str, Any
     if not is_content(content):
         return raw  # type: ignore[no-any-return]
     if how.placement == "inline":
-        text = content if isinstance(content, str) else "".join(part.text for part in _parts(content))
-        merged: object = "\n\n".join([text, *block.texts]) if text else "\n\n".join(block.texts)
-        if not isinstance(content, str) and any(part.kind != "text" for part in _parts(content)):
-            merged = [*unechoed(message, content), *_text_parts(block)]
+        kept = [] if isinstance(content, str) else unechoed(message, content)
+        text = content if isinstance(content, str) else "".join(part.text for part in _parts(kept))
+        merged: object = "\n\n".join([text, *block.texts] if text else block.texts)
+        if any(part.kind != "text" for part in _parts(kept)):
+            merged = [*kept, *_text_parts(block)]
     elif isinstance(content, str):
         merged = [*([{"type": "text", "text": content}] if content else []), *_text_parts(block)]
     else:

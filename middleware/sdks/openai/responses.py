@@ -14,7 +14,18 @@ from ...injection import Block
 from ...parts import Message, Part, Reply, Request, Usage
 from ...turn import SYSTEM
 from ..base import Placement
-from ..reading import TOOLS, current_of, get, is_content, mapping_of, message_of, numbers_in, place_in, unechoed
+from ..reading import (
+    TOOLS,
+    current_of,
+    get,
+    is_content,
+    mapping_of,
+    message_of,
+    numbers_in,
+    place_in,
+    string_of,
+    unechoed,
+)
 
 __all__ = ["Responses"]
 
@@ -232,8 +243,9 @@ def _with_parts(item: Any, field: str, message: Message, block: Block, how: Plac
     merged: object
     if not is_content(content):
         return item  # type: ignore[no-any-return]
-    if isinstance(content, str) and how.placement == "inline":
-        merged = "\n\n".join([content, *block.texts] if content else block.texts)
+    string = string_of(message, content) if how.placement == "inline" else None
+    if string is not None:
+        merged = "\n\n".join([string, *block.texts] if string else block.texts)
     elif isinstance(content, str):
         merged = [*([{"type": "input_text", "text": content}] if content else []), *_text_parts(block)]
     else:
