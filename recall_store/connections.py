@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .errors import BusyError, ClosedError, OpenError, StoreError
 from .migrations import APPLICATION_ID, MIGRATIONS, migrate, version
+from .postings import CREATE_STEMS
 
 BUSY_SECONDS = 5.0
 """How long a write waits for another process before BusyError."""
@@ -115,7 +116,8 @@ class Connections:
         try:
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA secure_delete = ON")
-            connection.execute("PRAGMA mmap_size = 268435456")
+            for statement in CREATE_STEMS:
+                connection.execute(statement)
         except BaseException:
             connection.close()
             raise

@@ -1,8 +1,9 @@
 """The schema of a SQLite store, as functions in order. Each runs once, inside the transaction of its caller.
 
 memories    one row a memory. `key` is never given twice: a new version of a memory is a new row with a new key
-words       FTS5 over index words (see text.index_text); rowid is the memory's key
-vectors     float32 components of length 1, little endian, and their row checksum; key is the memory's key
+words       FTS5 over index words (see postings); rowid is the memory's key. `places` reads its postings
+vectors     float32 components of length 1, little endian, their row checksum, the memory's place in its session and
+            its lengths in index words; key is the memory's key
 removed     the keys whose vectors were deleted in this epoch, for whoever maps the vector file
 namespaces  what the vectors of a namespace are by now (see vectors.State)
 history     events; `record` is the memory as JSON, NULL once it was deleted
@@ -15,6 +16,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from . import postings, rows, tables
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -67,7 +70,44 @@ def first_schema(db: Database) -> None:
         db.execute(statement)
 
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (first_schema,)
+def own_scores(db: Database) -> None:
+    """Version 2: words that FTS5 never cuts again, and what BM25 and neighbours need to know of each memory."""
+    for statement in (
+        "DROP TABLE words",
+        postings.CREATE,
+        postings.CREATE_PLACES,
+        "ALTER TABLE vectors ADD COLUMN session INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE vectors ADD COLUMN position REAL",
+        "ALTER TABLE vectors ADD COLUMN length INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE vectors ADD COLUMN text_length INTEGER NOT NULL DEFAULT 0",
+        # A reindex that was under way starts again: its checksums are of the old kind.
+        "DELETE FROM pending",
+        "DELETE FROM meta WHERE name = 'reindex'",
+    ):
+        db.execute(statement)
+    columns = ", ".join(f"memories.{name}" for name in rows.COLUMNS)
+    last = 0
+    while some := db.execute(
+        f"SELECT memories.key, memories.namespace_id, vector, {columns} FROM memories"  # noqa: S608
+        " JOIN vectors USING (key) WHERE memories.key > ? ORDER BY memories.key LIMIT 1000",
+        (last,),
+    ).fetchall():
+        last = some[-1][0]
+        records = [rows.from_row(row[3:]) for row in some]
+        words = [postings.indexed(row[1], record) for row, record in zip(some, records, strict=True)]
+        postings.insert(db.conn, zip((row[0] for row in some), words, strict=True))
+        checked = tables.vector_values([row[0] for row in some], [row[2] for row in some])
+        db.conn.executemany(
+            "UPDATE vectors SET checksum = ?, session = ?, position = ?, length = ?, text_length = ? WHERE key = ?",
+            (
+                (checksum, *rows.neighbourhood(record), *one.lengths, key)
+                for (key, _, checksum), record, one in zip(checked, records, words, strict=True)
+            ),
+        )
+    tables.new_epoch(db.conn)
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (first_schema, own_scores)
 
 
 def version(connection: sqlite3.Connection) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -99,6 +100,16 @@ def digest(record: Record) -> bytes:
 def embedding_text(record: Record) -> str:
     """What an embedder reads of a record."""
     return "\n".join(part for part in (record.title, record.description, record.text) if part)
+
+
+def neighbourhood(record: Record) -> tuple[int, float | None]:
+    """The session of a record as a number of 64 bits, and its position there; None if it has no neighbours."""
+    session, position = record.source.get("session"), record.source.get("position")
+    if isinstance(session, str) and session and isinstance(position, int | float) and not isinstance(position, bool):
+        with contextlib.suppress(OverflowError):
+            hashed = hashlib.blake2b(session.encode(), digest_size=8).digest()
+            return int.from_bytes(hashed, "little", signed=True), float(position)
+    return 0, None
 
 
 def condition(chosen: Filter, table: str) -> tuple[str, list[Any]]:

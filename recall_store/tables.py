@@ -6,21 +6,25 @@ Numbers of 64 bits are kept as SQLite's signed integers; in Python they are unsi
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import rows
+from . import postings, rows
 from .base import Change, Record
 from .filters import Filter
-from .text import index_text, match_expression
-from .vector_file import StoredVector, row_checksum
-from .vectors import Keys, Source, State
+from .signs import Keys, row_checksums
+from .vector_file import Chunk
+from .vectors import Source, State
+
+Database = sqlite3.Connection
 
 _WRAP = 1 << 64
 _SIGN = 1 << 63
 _CHUNK = 500
+_VECTORS = 2048
+"""Vectors that are read at once: 2 MB of them at 256 dimensions."""
 COLUMNS = ", ".join(f"memories.{name}" for name in rows.COLUMNS)
 ALIVE = "memories.namespace_id = ? AND (memories.expires_at IS NULL OR memories.expires_at > ?)"
 
@@ -33,12 +37,13 @@ class Namespace(NamedTuple):
     embedder: str
 
 
-def prefix(namespace_id: int) -> str:
-    """What every index word of a namespace starts with: one namespace's words are other words than the next one's.
+class New(NamedTuple):
+    """A memory to be written: its `rows.digest`, its words, and its vector of length 1 as float32 bytes."""
 
-    Digits and a consonant only, so that the Porter stemmer treats the word as it would without.
-    """
-    return f"{namespace_id}q"
+    record: Record
+    said: bytes
+    words: postings.Indexed
+    vector: bytes
 
 
 def meta(db: sqlite3.Connection, name: str) -> str | None:
@@ -77,12 +82,14 @@ def make_namespace(db: sqlite3.Connection, name: str) -> Namespace:
 def source(db: sqlite3.Connection, namespace_id: int) -> Source:
     """The vectors of a namespace, as its `NamespaceVectors` asks for them."""
 
-    def added(after: int) -> list[StoredVector]:
+    def added(after: int) -> Iterator[Chunk]:
         found = db.execute(
-            "SELECT key, vector, checksum FROM vectors WHERE namespace_id = ? AND key > ? ORDER BY key",
+            "SELECT key, vector, checksum, session, position, length, text_length FROM vectors"
+            " WHERE namespace_id = ? AND key > ? ORDER BY key",
             (namespace_id, after),
         )
-        return [StoredVector(key, vector, _unsigned(checksum)) for key, vector, checksum in found]
+        while some := found.fetchmany(_VECTORS):
+            yield _chunk(some)
 
     def removed() -> list[int]:
         found = db.execute("SELECT key FROM removed WHERE namespace_id = ?", (namespace_id,))
@@ -91,46 +98,46 @@ def source(db: sqlite3.Connection, namespace_id: int) -> Source:
     return Source(added=added, removed=removed)
 
 
-def insert(db: sqlite3.Connection, namespace_id: int, record: Record, said: bytes, vector: bytes) -> int:
-    """Write one new memory: its row, words and vector. Returns its key."""
-    values = (namespace_id, said, *rows.to_row(record))
-    marks = ", ".join("?" * len(values))
-    key = db.execute(
-        f"INSERT INTO memories (namespace_id, digest, {', '.join(rows.COLUMNS)}) VALUES ({marks})",  # noqa: S608
-        values,
-    ).lastrowid
-    assert key is not None  # noqa: S101 - an INSERT has a rowid
-    start = prefix(namespace_id)
-    indexed = [index_text(part, start) for part in (record.title, record.description, record.text)]
-    db.execute("INSERT INTO words (rowid, title, description, body) VALUES (?, ?, ?, ?)", (key, *indexed))
-    checksum = row_checksum(key, vector)
-    db.execute("INSERT INTO vectors VALUES (?, ?, ?, ?)", (key, namespace_id, vector, _signed(checksum)))
-    total = _unsigned(db.execute("SELECT total FROM namespaces WHERE id = ?", (namespace_id,)).fetchone()[0])
-    db.execute(
-        "UPDATE namespaces SET last_key = ?, live = live + 1, total = ? WHERE id = ?",
-        (key, _signed(total + checksum), namespace_id),
+def insert(db: sqlite3.Connection, namespace_id: int, added: Sequence[New]) -> None:
+    """Write new memories, in order: their rows, words and vectors."""
+    if not added:
+        return
+    row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'memories'").fetchone()
+    first = (0 if row is None else row[0]) + 1
+    keys = range(first, first + len(added))
+    marks = ", ".join("?" * (3 + len(rows.COLUMNS)))
+    db.executemany(
+        f"INSERT INTO memories (key, namespace_id, digest, {', '.join(rows.COLUMNS)}) VALUES ({marks})",  # noqa: S608
+        ((key, namespace_id, new.said, *rows.to_row(new.record)) for key, new in zip(keys, added, strict=True)),
     )
-    return key
+    postings.insert(db, ((key, new.words) for key, new in zip(keys, added, strict=True)))
+    checksums = _checksums(list(keys), [new.vector for new in added])
+    db.executemany(
+        "INSERT INTO vectors (key, namespace_id, vector, checksum, session, position, length, text_length)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (key, namespace_id, new.vector, _signed(checksum), *rows.neighbourhood(new.record), *new.words.lengths)
+            for key, checksum, new in zip(keys, checksums, added, strict=True)
+        ),
+    )
+    _count(db, namespace_id, last_key=keys[-1], live=len(added), total=sum(checksums))
 
 
 def remove(db: sqlite3.Connection, namespace_id: int, keys: Iterable[int]) -> None:
     """Delete memories by key: row, words and vector, with a note for whoever maps the vector file."""
     going = list(keys)
-    if not going:
-        return
-    gone, live = 0, 0
+    total, live = 0, 0
     for key in going:
         row = db.execute("DELETE FROM vectors WHERE key = ? RETURNING checksum", (key,)).fetchone()
         if row is not None:
-            gone += _unsigned(row[0])
+            total += _unsigned(row[0])
             live += 1
             db.execute("INSERT INTO removed (namespace_id, key) VALUES (?, ?)", (namespace_id, key))
-        db.execute("DELETE FROM words WHERE rowid = ?", (key,))
-        db.execute("DELETE FROM memories WHERE key = ?", (key,))
-    total = _unsigned(db.execute("SELECT total FROM namespaces WHERE id = ?", (namespace_id,)).fetchone()[0])
-    db.execute(
-        "UPDATE namespaces SET live = live - ?, total = ? WHERE id = ?", (live, _signed(total - gone), namespace_id)
-    )
+    postings.delete(db, going)
+    for table in ("memories", "pending"):
+        db.executemany(f"DELETE FROM {table} WHERE key = ?", ((key,) for key in going))  # noqa: S608
+    if going:
+        _count(db, namespace_id, last_key=None, live=-live, total=-total)
 
 
 def forget_history(db: sqlite3.Connection, namespace_id: int, id: str) -> None:
@@ -179,6 +186,18 @@ def by_keys(db: sqlite3.Connection, keys: Sequence[int]) -> dict[int, Record]:
     return found
 
 
+def ids_of(db: sqlite3.Connection, keys: Sequence[int], now: int | None) -> dict[str, int]:
+    """The ids of memories, each with its key; without those whose time has come by `now`, if given."""
+    found: dict[str, int] = {}
+    for start in range(0, len(keys), _CHUNK):
+        chunk = keys[start : start + _CHUNK]
+        statement = f"SELECT id, key, expires_at FROM memories WHERE key IN ({', '.join('?' * len(chunk))})"  # noqa: S608
+        for id, key, expires_at in db.execute(statement, tuple(chunk)):
+            if now is None or expires_at is None or expires_at > now:
+                found[id] = key
+    return found
+
+
 def by_digest(db: sqlite3.Connection, namespace_id: int, said: bytes, now: int) -> Record | None:
     """The oldest living memory that says the same, or None."""
     statement = f"SELECT {COLUMNS} FROM memories WHERE {ALIVE} AND digest = ? ORDER BY key LIMIT 1"  # noqa: S608
@@ -209,6 +228,12 @@ def known_vector(db: sqlite3.Connection, namespace_id: int, said: bytes) -> byte
     return None if row is None else bytes(row[0])
 
 
+def is_known(db: sqlite3.Connection, namespace_id: int, said: bytes) -> bool:
+    """True if a memory that says the same has a vector."""
+    statement = "SELECT 1 FROM memories WHERE namespace_id = ? AND digest = ? LIMIT 1"
+    return db.execute(statement, (namespace_id, said)).fetchone() is not None
+
+
 def expired_with_id(db: sqlite3.Connection, namespace_id: int, id: str, now: int) -> list[int]:
     """The key of the memory with this id, if its time has come."""
     statement = "SELECT key FROM memories WHERE namespace_id = ? AND id = ? AND expires_at <= ?"
@@ -230,37 +255,6 @@ def allowed_keys(db: sqlite3.Connection, namespace_id: int, chosen: Filter, now:
     return np.fromstring(joined or "", dtype=np.int64, sep=",")
 
 
-def lexical(
-    db: sqlite3.Connection,
-    namespace_id: int,
-    query_words: Sequence[str],
-    *,
-    count: int,
-    now: int,
-    chosen: Filter | None,
-    every: bool = False,
-) -> list[tuple[int, float]]:
-    """The best `count` (key, BM25) with any of the words (or `every` one), best first; greater is better.
-
-    `chosen` is given if some memories must be left out: by it, or because their time has come.
-    """
-    expression = match_expression(query_words, prefix(namespace_id), every=every)
-    if not expression:
-        return []
-    join, terms = "", ""
-    values: list[Any] = []
-    if chosen is not None:
-        # CROSS JOIN keeps the full-text table outside: the other way round is one full-text query a memory.
-        terms, values = rows.condition(chosen, "memories")
-        join, terms = " CROSS JOIN memories ON memories.key = words.rowid", f" AND {ALIVE}{terms}"
-        values = [namespace_id, now, *values]
-    statement = (
-        "SELECT words.rowid, -bm25(words, 4.0, 3.0, 1.0) AS score "  # noqa: S608
-        f"FROM words{join} WHERE words MATCH ?{terms} ORDER BY score DESC LIMIT ?"
-    )
-    return db.execute(statement, (expression, *values, count)).fetchall()
-
-
 def new_epoch(db: sqlite3.Connection) -> None:
     """Count every namespace's vectors anew, and have every vector file written anew."""
     db.execute("DELETE FROM removed")
@@ -273,33 +267,39 @@ def new_epoch(db: sqlite3.Connection) -> None:
         )
 
 
-def save_pending(db: sqlite3.Connection, vectors: Iterable[tuple[int, bytes]]) -> None:
-    """Keep vectors of a reindex that is under way."""
-    db.executemany(
-        "INSERT OR REPLACE INTO pending VALUES (?, ?, ?)",
-        [(key, vector, _signed(row_checksum(key, vector))) for key, vector in vectors],
-    )
+def vector_values(keys: Sequence[int], vectors: Sequence[bytes]) -> Iterator[tuple[int, bytes, int]]:
+    """Key, vector and checksum as the tables keep them."""
+    checksums = _checksums(keys, vectors)
+    return ((key, vector, _signed(one)) for key, vector, one in zip(keys, vectors, checksums, strict=True))
 
 
-def without_pending(db: sqlite3.Connection, limit: int) -> list[tuple[int, Record]]:
-    """Memories that the reindex under way has not embedded yet, with their keys."""
-    statement = (
-        f"SELECT memories.key, {COLUMNS} FROM memories LEFT JOIN pending USING (key)"  # noqa: S608
-        " WHERE pending.key IS NULL ORDER BY memories.key LIMIT ?"
-    )
-    return [(key, rows.from_row(row)) for key, *row in db.execute(statement, (limit,))]
-
-
-def use_pending(db: sqlite3.Connection) -> int:
-    """Put the vectors of a finished reindex in place of the old ones; return how many there are."""
-    db.execute("DELETE FROM vectors")
+def _count(db: sqlite3.Connection, namespace_id: int, *, last_key: int | None, live: int, total: int) -> None:
+    now = _unsigned(db.execute("SELECT total FROM namespaces WHERE id = ?", (namespace_id,)).fetchone()[0])
     db.execute(
-        "INSERT INTO vectors (key, namespace_id, vector, checksum)"
-        " SELECT memories.key, namespace_id, vector, checksum FROM memories JOIN pending USING (key)"
+        "UPDATE namespaces SET last_key = coalesce(?, last_key), live = live + ?, total = ? WHERE id = ?",
+        (last_key, live, _signed(now + total), namespace_id),
     )
-    db.execute("DELETE FROM pending")
-    new_epoch(db)
-    return int(db.execute("SELECT count(*) FROM vectors").fetchone()[0])
+
+
+def _checksums(keys: Sequence[int], vectors: Sequence[bytes]) -> list[int]:
+    if not keys:
+        return []
+    array = np.frombuffer(b"".join(vectors), "<f4").reshape(len(keys), -1)
+    sums: list[int] = row_checksums(np.array(keys, np.int64), array).tolist()
+    return sums
+
+
+def _chunk(found: Sequence[tuple[Any, ...]]) -> Chunk:
+    keys, vectors, checksums, sessions, positions, lengths, texts = zip(*found, strict=True)
+    return Chunk(
+        keys=np.array(keys, np.int64),
+        vectors=np.frombuffer(b"".join(vectors), "<f4").reshape(len(keys), -1),
+        checksums=np.array(checksums, np.int64).view(np.uint64),
+        sessions=np.array(sessions, np.int64),
+        positions=np.array(positions, np.float64),
+        lengths=np.array(lengths, np.uint32),
+        texts=np.array(texts, np.uint32),
+    )
 
 
 def _signed(value: int) -> int:

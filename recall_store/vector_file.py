@@ -1,81 +1,147 @@
-"""The file that caches the vectors of one namespace: append-only, memory-mapped, checked.
+"""The two files that cache the vectors of one namespace: append-only, checked, never the truth.
 
-A header and then one row a vector: the memory's key (int64, ascending), a checksum of the row (uint64) and the
-components (float32, of length 1 or 0). The header names the embedder, dimension, epoch, count and a CRC-32 of all
-rows, and ends in a CRC-32 of itself. The file is never the truth: what does not agree with its header is not read.
+`N.index` is a header and one small row a memory: key (int64, ascending), checksum, session, position, lengths in
+words, sign bits. The header names the embedder, dimension, epoch, count and a CRC-32 of all rows, and ends in a CRC-32
+of itself; the file is read whole when a namespace is opened. `N.vectors` is the float32 components alone: it is mapped,
+and a row is checked against its checksum when it is first read, so that opening a large one costs nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import struct
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .signs import Floats, Keys, Mask, Positions, row_checksums, sign_bits, sign_words
+
 try:
     import fcntl
-except ImportError:  # no advisory locks: two writers are then found out by the checksum
+except ImportError:  # no advisory locks: two writers are then found out by the checksums
     fcntl = None  # type: ignore[assignment]
 
 MAGIC = b"FHVECTOR"
-VERSION = 1
+VERSION = 2
 HEADER_BYTES = 128
 _HEADER = struct.Struct("<8sIIQQI64sI")
 _COUNT_AND_CHECKSUM = struct.Struct("<QI")
 _COUNT_OFFSET = 24
+_RESIDENT = 16 * 1024 * 1024
+_FAULT = 64 * 1024
+"""What Linux maps around one page that is touched."""
 
 
-class Rows(NamedTuple):
-    """Rows as they are in the file, and the CRC-32 of all their bytes."""
+class DamagedError(Exception):
+    """A row of `N.vectors` is not what `N.index` says."""
+
+
+class Chunk(NamedTuple):
+    """Vectors as the database keeps them, and what else the index says of each. One row a memory, keys ascending.
+
+    `vectors` has shape (n, dimension). `sessions` and `positions` say whose neighbours they are (NaN: nobody's);
+    `lengths` are in index words, of the whole memory; `texts` of its text alone.
+    """
+
+    keys: Keys
+    vectors: Floats
+    checksums: NDArray[np.uint64]
+    sessions: Keys
+    positions: NDArray[np.float64]
+    lengths: NDArray[np.uint32]
+    texts: NDArray[np.uint32]
+
+
+class Index(NamedTuple):
+    """The rows of `N.index`, in memory, and the CRC-32 of all their bytes."""
 
     array: NDArray[Any]
     checksum: int
 
 
-class StoredVector(NamedTuple):
-    """A vector as the database keeps it: float32 bytes, and its `row_checksum`."""
-
-    key: int
-    vector: bytes
-    checksum: int
+def index_type(dimension: int) -> np.dtype[Any]:
+    """The type of one row of `N.index`."""
+    fields = [("key", "<i8"), ("sum", "<u8"), ("session", "<i8"), ("position", "<f8"), ("length", "<u4")]
+    return np.dtype([*fields, ("text", "<u4"), ("bits", "<u8", (sign_words(dimension),))])
 
 
-def row_type(dimension: int) -> np.dtype[Any]:
-    """The type of one row: fields `key`, `sum` and `vector`."""
-    return np.dtype([("key", "<i8"), ("sum", "<u8"), ("vector", "<f4", (dimension,))])
+def index_rows(chunk: Chunk) -> NDArray[Any]:
+    """The rows of `N.index` for a chunk."""
+    rows = np.zeros(len(chunk.keys), dtype=index_type(chunk.vectors.shape[1]))
+    rows["key"], rows["sum"] = chunk.keys, chunk.checksums
+    rows["session"], rows["position"] = chunk.sessions, chunk.positions
+    rows["length"], rows["text"] = chunk.lengths, chunk.texts
+    rows["bits"] = sign_bits(chunk.vectors)
+    return rows
 
 
-def row_checksum(key: int, vector: bytes) -> int:
-    """A 64-bit checksum of one row. Their sum modulo 2**64 says whether two sets of rows are the same set."""
-    low = zlib.crc32(vector, key & 0xFFFFFFFF)
-    return low << 32 | zlib.crc32(struct.pack("<qI", key, low))
+class Rows:
+    """Components by position, each row checked against its checksum when it is first taken."""
 
+    def __init__(self, index: NDArray[Any], source: Floats | IO[bytes], dimension: int) -> None:
+        """From an array, or from an open `N.vectors`. Raises OSError or ValueError if it is too short to be mapped."""
+        self._index = index
+        self._map: mmap.mmap | None = None
+        self._touched = 0
+        if isinstance(source, np.ndarray):
+            self._vectors = source
+            self._checked: Mask = np.ones(len(source), bool)
+            return
+        self._checked = np.zeros(len(index), bool)
+        self._size = len(index) * dimension * 4
+        # A descriptor of its own: its length is asked before each reading, because a file cut short kills who reads it.
+        self._handle = os.dup(source.fileno())
+        try:
+            self._map = mmap.mmap(self._handle, self._size, access=mmap.ACCESS_READ) if len(index) else None
+        except BaseException:
+            os.close(self._handle)
+            raise
+        raw = np.frombuffer(self._map if self._map is not None else b"", "<f4")
+        self._vectors = raw.reshape(len(index), dimension)
 
-def pack_rows(stored: list[StoredVector], dimension: int) -> NDArray[Any]:
-    """File rows for vectors of the database. Raises ValueError if one has another dimension."""
-    packed = np.zeros(len(stored), dtype=row_type(dimension))
-    if stored:
-        keys, vectors, checksums = zip(*stored, strict=True)
-        packed["key"] = keys
-        packed["sum"] = np.array(checksums, dtype=np.uint64)
-        packed["vector"] = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(stored), dimension)
-    return packed
+    def take(self, positions: Positions) -> Floats:
+        """The rows at `positions`, copied. Raises DamagedError."""
+        if self._map is None:
+            return self._vectors[positions]
+        if os.fstat(self._handle).st_size < self._size:
+            raise DamagedError
+        taken: Floats = self._vectors[positions]
+        self._let_go(len(positions))
+        fresh = np.flatnonzero(~self._checked[positions])
+        if len(fresh):
+            at = positions[fresh]
+            if not np.array_equal(row_checksums(self._index["key"][at], taken[fresh]), self._index["sum"][at]):
+                raise DamagedError
+            self._checked[at] = True
+        return taken
+
+    def _let_go(self, rows: int) -> None:
+        """Give mapped pages back: a page of the cache costs nobody, but as ours it counts as our memory."""
+        self._touched += rows * _FAULT
+        if self._touched > _RESIDENT and self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)
+            self._touched = 0
+
+    def __del__(self) -> None:
+        if getattr(self, "_map", None) is not None:
+            os.close(self._handle)
 
 
 class VectorFile:
-    """One such file, by path. Keeps nothing open."""
+    """The two files of one namespace, by path (without ending)."""
 
     def __init__(self, path: Path, embedder_id: str, dimension: int) -> None:
-        self.path = path
+        self.index = path.with_suffix(".index")
+        self.vectors = path.with_suffix(".vectors")
         self.dimension = dimension
-        self.row_type = row_type(dimension)
+        self.row_type = index_type(dimension)
         self._embedder = zlib.crc32(embedder_id.encode()).to_bytes(4, "little") + embedder_id.encode()[:60]
 
     def header(self, epoch: int, count: int, checksum: int) -> bytes:
@@ -84,84 +150,102 @@ class VectorFile:
         own = zlib.crc32(_HEADER.pack(*fields, 0))
         return _HEADER.pack(*fields, own).ljust(HEADER_BYTES, b"\0")
 
-    def read(self, epoch: int, known: Rows | None = None) -> Rows | None:
-        """Every row, memory-mapped and checked, or None if the file is not exactly what its header says.
+    def read(self, epoch: int, known: Index | None = None) -> Index | None:
+        """The rows of the index, checked, or None if the files are not exactly what its header says.
 
         Also None if it is of another epoch, embedder or dimension, or if its keys do not ascend. Rows `known` from an
         earlier read are not read again: the CRC-32 goes on where theirs ended.
         """
         try:
-            with self.path.open("rb") as file:
+            with self.index.open("rb") as file:
                 raw = file.read(HEADER_BYTES)
-                size = os.fstat(file.fileno()).st_size
                 if len(raw) < HEADER_BYTES:
                     return None
                 count, checksum = _COUNT_AND_CHECKSUM.unpack_from(raw, _COUNT_OFFSET)
-                sized = size == HEADER_BYTES + count * self.row_type.itemsize
+                sized = os.fstat(file.fileno()).st_size == HEADER_BYTES + count * self.row_type.itemsize
+                sized = sized and self.vectors.stat().st_size == count * self.dimension * 4
                 if raw != self.header(epoch, count, checksum) or not sized:
                     return None
-                array = np.zeros(0, self.row_type)
-                if count:
-                    array = np.memmap(file, self.row_type, "r", HEADER_BYTES, (count,))
+                if known is not None and len(known.array) <= count:
+                    found = self._go_on(file, known, count, checksum)
+                    if found is not None:
+                        return found
+                return self._go_on(file, Index(np.zeros(0, self.row_type), 0), count, checksum)
         except (OSError, ValueError, OverflowError):
             return None
-        rows = Rows(array, checksum)
-        if known is not None and len(known.array) <= count and _continues(known, rows):
-            return rows
-        return rows if _continues(Rows(array[:0], 0), rows) else None
 
-    def append(self, epoch: int, known: Rows, added: NDArray[Any]) -> Rows:
-        """Add rows after the `known` ones and return all of them, mapped.
+    def _go_on(self, file: IO[bytes], known: Index, count: int, checksum: int) -> Index | None:
+        have = len(known.array)
+        file.seek(HEADER_BYTES + have * self.row_type.itemsize)
+        raw = file.read((count - have) * self.row_type.itemsize)
+        if zlib.crc32(raw, known.checksum) != checksum:
+            return None
+        array = np.frombuffer(raw, self.row_type)
+        if have:
+            array = np.concatenate([known.array, array]) if len(array) else known.array
+        keys = array["key"][max(have - 1, 0) :]
+        return Index(array, checksum) if bool((keys[1:] > keys[:-1]).all()) else None
 
-        The rows are written before the header that counts them: a crash between leaves a file that `read` refuses.
+    def rows(self, index: Index) -> Rows:
+        """The components of the rows of `index`. Raises OSError or ValueError if the file is too short."""
+        with self.vectors.open("rb") as file:
+            return Rows(index.array, file, self.dimension)
+
+    def append(self, epoch: int, known: Index, added: Iterable[Chunk]) -> Index:
+        """Add rows after the `known` ones and return all of them.
+
+        The rows are written before the header that counts them: a crash between leaves files that `read` refuses.
         Raises OSError.
         """
-        checksum = zlib.crc32(added.tobytes(), known.checksum)
-        count = len(known.array) + len(added)
-        with self.path.open("r+b") as file:
-            file.seek(HEADER_BYTES + len(known.array) * self.row_type.itemsize)
-            file.write(added.tobytes())
-            file.seek(0)
-            file.write(self.header(epoch, count, checksum))
-            file.flush()
-            return Rows(np.memmap(file, self.row_type, "r", HEADER_BYTES, (count,)), checksum)
+        with self.vectors.open("r+b") as vectors, self.index.open("r+b") as index:
+            vectors.seek(len(known.array) * self.dimension * 4)
+            index.seek(HEADER_BYTES + len(known.array) * self.row_type.itemsize)
+            return self._write(epoch, known, added, vectors, index)
 
-    def replace(self, epoch: int, rows: NDArray[Any]) -> Rows:
-        """Write the file anew, in one step for every reader, and return its rows, mapped. Mode 0600. Raises OSError."""
-        self.path.parent.mkdir(mode=0o700, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=self.path.name)
+    def replace(self, epoch: int, chunks: Iterable[Chunk]) -> Index:
+        """Write both files anew, each in one step for every reader, and return the rows. Mode 0600. Raises OSError."""
+        self.index.parent.mkdir(mode=0o700, exist_ok=True)
+        with self._replacing(self.index) as index, self._replacing(self.vectors) as vectors:
+            index.write(bytes(HEADER_BYTES))
+            return self._write(epoch, Index(np.zeros(0, self.row_type), 0), chunks, vectors, index)
+
+    def _write(self, epoch: int, known: Index, chunks: Iterable[Chunk], vectors: IO[bytes], index: IO[bytes]) -> Index:
+        checksum = known.checksum
+        parts = [known.array]
+        for chunk in chunks:
+            rows = index_rows(chunk)
+            vectors.write(np.ascontiguousarray(chunk.vectors, "<f4").tobytes())
+            raw = rows.tobytes()
+            index.write(raw)
+            checksum = zlib.crc32(raw, checksum)
+            parts.append(rows)
+        vectors.flush()
+        array = np.concatenate(parts)
+        index.seek(0)
+        index.write(self.header(epoch, len(array), checksum))
+        index.flush()
+        return Index(array, checksum)
+
+    @contextlib.contextmanager
+    def _replacing(self, path: Path) -> Iterator[IO[bytes]]:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
         try:
             with os.fdopen(handle, "wb") as file:
-                checksum = zlib.crc32(rows.tobytes())
-                file.write(self.header(epoch, len(rows), checksum))
-                file.write(rows.tobytes())
-            Path(temporary).replace(self.path)
+                yield file
+            Path(temporary).replace(path)
         except BaseException:
             with contextlib.suppress(OSError):
                 Path(temporary).unlink()
             raise
-        if not len(rows):
-            return Rows(rows, checksum)
-        return Rows(np.memmap(self.path, self.row_type, "r", HEADER_BYTES, (len(rows),)), checksum)
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
         """Exclusive among processes while rows are added."""
-        self.path.parent.mkdir(mode=0o700, exist_ok=True)
-        handle = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        self.index.parent.mkdir(mode=0o700, exist_ok=True)
+        handle = os.open(self.index.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
             if fcntl is not None:
                 fcntl.flock(handle, fcntl.LOCK_EX)
             yield
         finally:
             os.close(handle)
-
-
-def _continues(start: Rows, rows: Rows) -> bool:
-    """True if the rows after those of `start` bring its CRC-32 to that of `rows`, with ascending keys."""
-    known = len(start.array)
-    rest = rows.array[known:]
-    if zlib.crc32(np.ascontiguousarray(rest).data.cast("B") if len(rest) else b"", start.checksum) != rows.checksum:
-        return False
-    keys = rows.array["key"][max(known - 1, 0) :]
-    return bool((keys[1:] > keys[:-1]).all())

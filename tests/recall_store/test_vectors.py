@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recall_store.vector_file import HEADER_BYTES, StoredVector, VectorFile, pack_rows, row_checksum
-from recall_store.vectors import NamespaceVectors, Source, State, closest, sign_bits, unit
+from recall_store.signs import Bits, closest, row_checksums, sign_bits, unit
+from recall_store.vector_file import HEADER_BYTES, Chunk, VectorFile, index_type
+from recall_store.vectors import NamespaceVectors, Source, State, View
 
 DIMENSION = 4
 
@@ -22,30 +23,51 @@ class Database:
 
     def __init__(self, keys: list[int], epoch: int = 1) -> None:
         rng = np.random.default_rng(1)
-        self.all = {key: unit(rng.standard_normal(DIMENSION), DIMENSION)[0].tobytes() for key in range(1, 40)}
+        self.all = {key: unit(rng.standard_normal(DIMENSION), DIMENSION)[0] for key in range(1, 40)}
         self.keys, self.epoch, self.gone, self.asked = keys, epoch, [], []
 
     def state(self) -> State:
-        total = sum(row_checksum(key, self.all[key]) for key in self.keys) % 2**64
+        total = int(self.chunk(self.keys).checksums.sum(dtype=np.uint64))
         last = max([*self.keys, *self.gone], default=0)
         return State(epoch=self.epoch, last_key=last, deleted=len(self.gone), live=len(self.keys), total=total)
 
     def source(self) -> Source:
         return Source(added=self.added, removed=lambda: list(self.gone))
 
-    def added(self, after: int) -> list[StoredVector]:
+    def added(self, after: int) -> list[Chunk]:
         self.asked.append(after)
-        return [StoredVector(key, self.all[key], row_checksum(key, self.all[key])) for key in self.keys if key > after]
+        keys = [key for key in self.keys if key > after]
+        return [self.chunk(keys)] if keys else []
+
+    def chunk(self, keys: list[int]) -> Chunk:
+        vectors = np.array([self.all[key] for key in keys], np.float32).reshape(-1, DIMENSION)
+        count = np.ones(len(keys), np.uint32)
+        return Chunk(
+            keys=np.array(keys, np.int64),
+            vectors=vectors,
+            checksums=row_checksums(np.array(keys, np.int64), vectors),
+            sessions=np.zeros(len(keys), np.int64),
+            positions=np.full(len(keys), np.nan),
+            lengths=count,
+            texts=count,
+        )
 
     def remove(self, key: int) -> None:
         self.keys.remove(key)
         self.gone.append(key)
 
 
+def nearest(view: View) -> list[int]:
+    found, _ = view.nearest(np.array([1, 0, 0, 0], np.float32), 100, view.dead)
+    return [int(key) for key in view.keys[found]]
+
+
 def living(vectors: NamespaceVectors, database: Database) -> list[int]:
-    view = vectors.view(database.state(), database.source())
-    keys, _ = view.nearest(np.array([1, 0, 0, 0], np.float32), 100)
-    return [int(key) for key in keys]
+    return vectors.ask(database.state(), database.source(), nearest)
+
+
+def columns(matrix: np.ndarray) -> Bits:
+    return np.ascontiguousarray(sign_bits(matrix).T)
 
 
 def opened(folder: Path) -> NamespaceVectors:
@@ -87,7 +109,7 @@ def test_a_new_epoch_rebuilds_the_file_without_the_deleted(tmp_path: Path) -> No
     database.keys.remove(2)
     database.epoch = 2
     assert living(vectors, database) == [1, 5]
-    assert gone not in (tmp_path / "v" / "1.vectors").read_bytes()
+    assert gone.tobytes() not in (tmp_path / "v" / "1.vectors").read_bytes()
 
 
 def test_a_file_with_rows_that_the_database_lost_is_rebuilt(tmp_path: Path) -> None:
@@ -97,8 +119,7 @@ def test_a_file_with_rows_that_the_database_lost_is_rebuilt(tmp_path: Path) -> N
     vectors = opened(tmp_path)
     assert living(vectors, rolled_back) == [1, 2, 3]
     view = vectors.view(rolled_back.state(), rolled_back.source())
-    wanted = np.frombuffer(rolled_back.all[3], np.float32)
-    assert view.cosines(np.array([3]), wanted)[0] == pytest.approx(1.0)
+    assert view.cosines(np.array([2]), rolled_back.all[3])[0] == pytest.approx(1.0)
 
 
 def test_the_files_are_private(tmp_path: Path) -> None:
@@ -119,7 +140,7 @@ def test_any_damage_to_the_file_is_found_and_the_file_rebuilt(data: st.DataObjec
     with tempfile.TemporaryDirectory() as name:
         database = Database([1, 2, 5, 8])
         living(opened(Path(name)), database)
-        path = Path(name) / "v" / "1.vectors"
+        path = Path(name) / "v" / data.draw(st.sampled_from(["1.index", "1.vectors"]))
         whole = path.read_bytes()
         damaged = bytearray(whole)
         kind = data.draw(st.sampled_from(["cut", "flip", "grow", "other"]))
@@ -130,9 +151,10 @@ def test_any_damage_to_the_file_is_found_and_the_file_rebuilt(data: st.DataObjec
         elif kind == "grow":
             damaged += data.draw(st.binary(min_size=1, max_size=100))
         else:
-            damaged = bytearray(data.draw(st.binary(max_size=400)))
+            damaged = bytearray(data.draw(st.binary(max_size=400).filter(lambda other: other != whole)))
         path.write_bytes(bytes(damaged))
-        assert VectorFile(path, "fake/1", DIMENSION).read(1) is None
+        if path.suffix == ".index" or len(damaged) != len(whole):
+            assert VectorFile(path, "fake/1", DIMENSION).read(1) is None
         assert living(opened(Path(name)), database) == [1, 2, 5, 8]
         assert path.read_bytes() == whole
 
@@ -142,14 +164,37 @@ def test_a_file_of_another_embedder_dimension_or_epoch_is_not_read(
     tmp_path: Path, embedder: str, dimension: int, epoch: int
 ) -> None:
     path = tmp_path / "x.vectors"
-    VectorFile(path, "fake/1", 4).replace(1, pack_rows([], 4))
+    VectorFile(path, "fake/1", 4).replace(1, [])
     assert VectorFile(path, "fake/1", 4).read(1) is not None
     assert VectorFile(path, embedder, dimension).read(epoch) is None
 
 
-def test_the_file_is_a_header_and_bounded_rows(tmp_path: Path) -> None:
+def test_the_files_are_a_header_and_bounded_rows(tmp_path: Path) -> None:
     living(opened(tmp_path), Database(list(range(1, 31))))
-    assert (tmp_path / "v" / "1.vectors").stat().st_size == HEADER_BYTES + 30 * (8 + 8 + 4 * DIMENSION)
+    assert (tmp_path / "v" / "1.vectors").stat().st_size == 30 * 4 * DIMENSION
+    assert (tmp_path / "v" / "1.index").stat().st_size == HEADER_BYTES + 30 * 48
+    assert index_type(256).itemsize == 72
+
+
+def test_a_file_cut_short_under_an_open_view_is_rebuilt_and_kills_nobody(tmp_path: Path) -> None:
+    database, vectors = Database(list(range(1, 31))), opened(tmp_path)
+    assert len(living(vectors, database)) == 30
+    (tmp_path / "v" / "1.vectors").write_bytes(b"")
+    assert len(living(vectors, database)) == 30
+    assert (tmp_path / "v" / "1.vectors").stat().st_size == 30 * 4 * DIMENSION
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_one_changed_bit_changes_the_checksum_of_its_row_only(data: st.DataObject) -> None:
+    dimension = data.draw(st.integers(1, 9))
+    raw = bytearray(data.draw(st.binary(min_size=8 * dimension, max_size=8 * dimension)))
+    keys = np.array([1, 2])
+    before = row_checksums(keys, np.frombuffer(bytes(raw), "<f4").reshape(2, dimension))
+    at = data.draw(st.integers(0, len(raw) - 1))
+    raw[at] ^= 1 << data.draw(st.integers(0, 7))
+    changed = before != row_checksums(keys, np.frombuffer(bytes(raw), "<f4").reshape(2, dimension))
+    assert changed.tolist() == ([True, False] if at < 4 * dimension else [False, True])
 
 
 def test_unit_scales_rows_and_zeroes_what_has_no_direction() -> None:
@@ -166,22 +211,22 @@ def test_the_first_pass_keeps_nearly_all_of_the_exact_best() -> None:
     rng = np.random.default_rng(5)
     topics = np.repeat(rng.standard_normal((1000, 256)), 20, axis=0)
     matrix = unit(topics + 0.7 * rng.standard_normal((20_000, 256)), 256)
-    bits = sign_bits(matrix)
+    bits = columns(matrix)
     kept = 0
     for query in unit(matrix[:20] + 0.05 * rng.standard_normal((20, 256)), 256):
         exact = set(np.argsort(-(matrix @ query))[:10].tolist())
-        kept += len(exact & set(closest(bits, sign_bits(query[None]), None, 200).tolist()))
+        kept += len(exact & set(closest(bits, sign_bits(query[None])[0], None, 200).tolist()))
     assert kept >= 198
 
 
 def test_masked_rows_are_never_candidates() -> None:
-    bits = sign_bits(np.ones((10, 256), np.float32))
+    bits = columns(np.ones((10, 256), np.float32))
     dead = np.ones(10, bool)
     dead[3] = False
-    assert closest(bits, bits[:, :1], dead, 5).tolist() == [3]
+    assert closest(bits, bits[:, 0], dead, 5).tolist() == [3]
 
 
 def test_opposite_vectors_of_256_bits_are_the_farthest_and_not_the_nearest() -> None:
     matrix = np.vstack([-np.ones((1, 256)), np.ones((1, 256))]).astype(np.float32)
-    bits = sign_bits(matrix)
-    assert closest(bits, sign_bits(np.ones((1, 256), np.float32)), None, 1).tolist() == [1]
+    bits = columns(matrix)
+    assert closest(bits, bits[:, 1], None, 1).tolist() == [1]
