@@ -108,7 +108,17 @@ def test_its_commands_are_the_command_lines() -> None:
     transcript = ("show", "list", "search", "export", "check", "stats", "import", "erase")
     transcripts = [f"transcript {name}" for name in transcript]
     hooks = [f"hooks {name}" for name in ("list", "test", "schema", "trust")]
-    assert said == ["init", "demo", *transcripts, "recall add", "recall search", "recall forget", *hooks, "settings"]
+    assert said == [
+        "init",
+        "demo",
+        "chat",
+        *transcripts,
+        "recall add",
+        "recall search",
+        "recall forget",
+        *hooks,
+        "settings",
+    ]
 
 
 def test_its_tables_of_telemetry_have_every_span_metric_and_event_with_its_unit() -> None:
