@@ -38,8 +38,9 @@ class Chat:
     """One conversation's input side.
 
     `local` names the slash commands that the terminal runs, `prompts` those that become a prompt, without the
-    slash. `history`, `shell_history` and `stash` are what an earlier process left; all three are read back to be
-    kept. Only a text from the composer can be vouched for.
+    slash. `history`, `shell_history`, `stash` (put into the composer) and `shelf` (drafts that were put away, the
+    newest last) are what an earlier process left; all four are read back to be kept. Only a text from the composer
+    can be vouched for.
     """
 
     def __init__(
@@ -50,12 +51,14 @@ class Chat:
         history: Iterable[str] = (),
         shell_history: Iterable[str] = (),
         stash: str | None = None,
+        shelf: Iterable[str] = (),
     ) -> None:
         self.composer = Composer()
         self.queue = Queue()
         self.history = History(history)
         self.shell_history = History(shell_history)
         self.stash = stash
+        self.shelf = tuple(shelf)
         self.shell = False
         self.agent_tab = False
         self._local = frozenset(local)
@@ -213,6 +216,28 @@ class Chat:
     def keep(self) -> None:
         """Stash the text, pastes expanded; the composer stays as it is."""
         self.stash = None if self.composer.is_empty else self.composer.expanded
+
+    def put_away(self) -> bool:
+        """Stash the draft for later and empty the composer; a submit of another text leaves it where it is.
+
+        Pastes are expanded and chips become references: what is put away is text. False when there is none.
+        """
+        if self.shell or self.composer.is_empty:
+            return False
+        self.shelf = (*self.shelf, self.composer.whole)
+        self.stash = None
+        self.history.leave()
+        self.composer.clear()
+        return True
+
+    def take_out(self) -> bool:
+        """Put the draft back that was put away last, into a blank composer only; it taints. False for nothing done."""
+        if self.shell or not self.shelf or not self.composer.is_empty:
+            return False
+        self.stash = self.shelf[-1]
+        self.shelf = self.shelf[:-1]
+        self.composer.fill(self.stash, Act.STASH)
+        return True
 
     def rewind(self, text: str) -> None:
         """The conversation was cut back to before `text`, which replaces the draft and taints."""

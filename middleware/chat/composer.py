@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from ..parts import is_blank, trim
 from . import pastes as large
 from .cells import KEEPS_PASTES, TABLE, Act, Sidecar, State, after
+from .mentions import reference
 from .pastes import Pastes
 
 __all__ = ["Capture", "Composer", "Draft"]
@@ -97,6 +98,11 @@ class Composer:
     def expanded(self) -> str:
         """The text with the bodies of its pastes, chips left out: what a stash keeps."""
         return large.expand(self.text, self.pastes)
+
+    @property
+    def whole(self) -> str:
+        """What goes to the model: the text with its pastes, behind references to its chips."""
+        return _behind(self._draft.chips, trim(self.expanded)) if self._draft.chips else self.expanded
 
     def type(self, text: str, at: int | None = None, *, joins: bool = False) -> int:
         """Insert at an offset, the end by default; `joins` makes it part of the undo step before it."""
@@ -206,9 +212,8 @@ class Composer:
         if is_blank(expanded):
             return None
         draft, state, sidecar = self._draft, self._state, self._sidecar
-        references = " ".join(f"@{chip}" for chip in draft.chips)
-        model_text = f"{references}\n\n{trim(expanded)}" if references else expanded
-        visible = f"{references}\n\n{draft.text}" if references else draft.text
+        model_text = self.whole
+        visible = _behind(draft.chips, draft.text)
         self._draft = Draft()
         self._mark(State.FRESH, None)
         self._forget_steps()
@@ -264,6 +269,10 @@ class Composer:
         self._undo.clear()
         self._redo.clear()
         self._lost = frozenset()
+
+
+def _behind(chips: tuple[str, ...], text: str) -> str:
+    return f"{' '.join(map(reference, chips))}\n\n{text}" if chips else text
 
 
 def _push(steps: list[Draft], draft: Draft) -> None:

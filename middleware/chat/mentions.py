@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Mention", "mentions"]
+__all__ = ["Mention", "mentions", "reference"]
 
 _MENTION = re.compile(r"""(?:^|(?<=[\s(\[{"'`,;]))@(?:"([^"\n]+)"|((?:\\.|[^\s\\"])+))""")
+_ODD = re.compile(r"""[\s\\"]""")
 _AFTER_A_NAME = ".,;:!?)]}'`>"
 
 
@@ -37,3 +38,16 @@ def mentions(text: str) -> Iterator[Mention]:
         name = re.sub(r"\\(.)", r"\1", bare)
         shorter = name.rstrip(_AFTER_A_NAME)
         yield Mention(name, (name, shorter) if shorter and shorter != name else (name,))
+
+
+def reference(path: str) -> str:
+    r"""How a path is mentioned; a name with a line end cannot be, and is written as it is.
+
+    >>> reference("a.png"), reference("my notes.txt")
+    ('@a.png', '@"my notes.txt"')
+    """
+    if not _ODD.search(path):
+        return f"@{path}"
+    if '"' not in path:
+        return f'@"{path}"'
+    return "@" + _ODD.sub(lambda found: f"\\{found[0]}", path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
+from ..locks import lock
 from ..records import USER_KEY, Record
 from .files import lock_briefly, open_file, sync_names
 from .listing import REPAIRED, transcripts_in
@@ -154,7 +154,7 @@ def remove_unused(path: Path, before: float) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(fd)
         # Only now nobody can have begun to write since it was looked at.
         state, named = os.fstat(fd), path.stat()
         if state.st_ino != named.st_ino or state.st_mtime >= before:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from ..locks import lock
 from .flaws import joins_chain
 from .reader import records_in_line
 
@@ -19,8 +19,10 @@ _FIRST_LOOK = 1 << 16
 _PATIENCE = 1.0
 _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 _NO_FOLDER_SYNC = (errno.EINVAL, errno.EBADF, errno.ENOTSUP)
-_FOLDER = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_DIRECTORY", 0)
-_OPEN = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+# Windows lacks the first three and would translate line ends without the last.
+_MORE = {name: getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_DIRECTORY", "O_BINARY")}
+_FOLDER = os.O_RDONLY | _MORE["O_CLOEXEC"] | _MORE["O_DIRECTORY"]
+_OPEN = os.O_RDWR | os.O_APPEND | _MORE["O_CLOEXEC"] | _MORE["O_NOFOLLOW"] | _MORE["O_BINARY"]
 
 
 def open_file(path: Path, *, create: bool) -> int:
@@ -40,7 +42,7 @@ def lock_briefly(fd: int) -> None:
     deadline = 0.0
     while True:
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(fd)
         except BlockingIOError:
             deadline = deadline or time.monotonic() + _PATIENCE
             if time.monotonic() > deadline:

@@ -6,7 +6,6 @@ torn, by a kill or a full disk, is closed with a newline before the next line, a
 
 from __future__ import annotations
 
-import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from ..forked import renew_in_child
+from ..locks import unlock
 from ..records import Record
 from .files import last_newline, lock_briefly, make_folders, open_file, sync_names
 from .lines import encode_line
@@ -176,7 +176,7 @@ class TranscriptWriter:
             finally:
                 self._holds -= 1
                 if self.is_open and not self._holds:
-                    fcntl.flock(self._fd, fcntl.LOCK_UN)
+                    unlock(self._fd)
 
     def sync(self) -> None:
         """Have on disk what was appended, unless durability is `os`; waits for the disk."""

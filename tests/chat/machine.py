@@ -31,7 +31,7 @@ GIVEN = ("rewind", "speculation_ready", "program_submit", "remote", "pending_rem
 PLAIN = (
     *("submit", "queue", "vim_normal_submit", "search_submit", "clear", "undo", "redo", "history_up", "history_down"),
     *("finish", "restore_queue", "steer_drain", "steer_restore", "admission_failed", "tool_result", "cancel"),
-    "delete_placeholder",
+    *("delete_placeholder", "put_away", "take_out"),
 )
 MODES = ("vim_on", "vim_off", "shell_on", "shell_off", "agent_tab", "main_tab", "stash", "restart")
 NAMED = {"queue": "queue_it", "stash": "stash_now"}
@@ -66,6 +66,10 @@ class Agreeing(RuleBasedStateMachine):
     def attaching(self, text: str) -> None:
         self.both("attach_image", text=text)
 
+    @rule(text=st.sampled_from(["a.png", "b.png"]))
+    def detaching(self, text: str) -> None:
+        self.both("detach", text=text)
+
     @rule(op=st.sampled_from(PLAIN))
     def by_itself(self, op: str) -> None:
         self.both(op)
@@ -88,7 +92,7 @@ class Agreeing(RuleBasedStateMachine):
         assert [entry.text for entry in chat.history.entries] == model.log
         waiting = [[i.text, i.submitted_prompt, i.kind == "deferred", i.command] for i in chat.queue.items]
         assert waiting == [[text, value, kind == "deferred", name] for text, value, kind, name in model.queue]
-        assert (chat.busy, chat.stash or "") == (bool(model.turn), model.stash)
+        assert (chat.busy, chat.stash or "", [*chat.shelf]) == (bool(model.turn), model.stash, model.shelf)
         assert fired == model.events
 
 

@@ -23,6 +23,7 @@ class Model:
         self.queue: list[list[Any]] = []
         self.turn: Any = None
         self.lines: list[str] = []
+        self.shelf: list[str] = []
         self.ready, self.reminder, self.place, self.kept = None, "", None, ("", {})
         self.drained: list[Any] = []
         self.last: Any = None
@@ -92,6 +93,9 @@ class Model:
     def attach_image(self, path: str) -> None:
         self.write(self.text, None, [*self.chips, path])
 
+    def detach(self, path: str) -> None:
+        self.write(self.text, None, [chip for chip in self.chips if chip != path])
+
     def clear(self) -> None:
         self.write("", {}, [])
 
@@ -152,14 +156,25 @@ class Model:
     def stash_now(self) -> None:
         self.stash = self.expanded() if self.text.strip(SPACES) else ""
 
+    def put_away(self) -> None:
+        if self.text.strip(SPACES) and not self.shell:
+            self.shelf.append(self.whole())
+            self.stash, self.place = "", None
+            self.clear()
+
+    def take_out(self) -> None:
+        if self.shelf and not self.text.strip(SPACES) and not self.shell:
+            self.stash = self.shelf.pop()
+            self.fill(self.stash)
+
     def rewind(self, text: str) -> None:
         self.place = None
         self.fill(text)
 
     def restart(self) -> None:
-        events, lines = self.events, self.lines
+        events, lines, shelf = self.events, self.lines, self.shelf
         self.__init__(self.local, self.bodies, self.log, self.stash)  # type: ignore[misc]
-        self.events, self.lines = events, lines
+        self.events, self.lines, self.shelf = events, lines, shelf
 
     def expanded(self) -> str:
         text, out = self.text, ""
@@ -167,6 +182,10 @@ class Model:
             name = max((n for n in self.pastes if text.startswith(n)), key=len, default="")
             out, text = out + (self.pastes[name] if name else text[0]), text[len(name) or 1 :]
         return out + text
+
+    def whole(self) -> str:  # row 23
+        body = self.expanded()
+        return " ".join("@" + chip for chip in self.chips) + "\n\n" + body.strip(SPACES) if self.chips else body
 
     # 2.3
     def queue_it(self) -> None:
@@ -179,8 +198,7 @@ class Model:
         if not self.expanded().strip(SPACES):
             return
         shown, body = self.text.strip(SPACES), self.expanded()
-        model = " ".join("@" + chip for chip in self.chips) + "\n\n" + body.strip(SPACES) if self.chips else body
-        value = shown
+        model, value = self.whole(), shown
         if self.tainted or self.vim or not vouched:
             value = None
         elif self.side:

@@ -22,7 +22,7 @@ def abstract(scene: Scene) -> object:
     item = running.item if running else None
     return (
         (composer.state, composer.text == "", composer.is_empty, composer.vim, bool(composer.chips)),
-        (bool(composer.pastes), steps(composer._undo), steps(composer._redo), bool(chat.stash)),
+        (bool(composer.pastes), steps(composer._undo), steps(composer._redo), bool(chat.stash), bool(chat.shelf)),
         (witness.own is None, witness.own == composer.text, witness.given[1], witness.given[0] is None),
         tuple((i.kind, i.submitted_prompt is None, i.command) for i in chat.queue.items[:2]),
         (running is None, item and (item.kind, item.submitted_prompt is None, item.command)),

@@ -7,5 +7,5 @@ from tests.chat.witness import OPERATIONS
 
 
 def test_no_sequence_of_operations_vouches_for_what_the_person_did_not_submit_unchanged() -> None:
-    assert len(OPERATIONS) == 43
-    assert search(depth=6, most=1_000) == (43_000, 1_000)
+    assert len(OPERATIONS) == 45
+    assert search(depth=6, most=1_000) == (45_000, 1_000)

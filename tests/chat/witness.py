@@ -224,9 +224,14 @@ def ends(act: Callable[[Chat], tuple[Effect, ...]], *, pops: bool = True) -> Cal
     return run
 
 
+def puts_away(scene: Scene) -> None:
+    before, own = scene.chat.composer.text, scene.witness.own
+    touched(scene, before, "" if scene.chat.put_away() else own)
+
+
 def restarts(scene: Scene) -> None:
     history = [entry.text for entry in scene.chat.history.entries]
-    scene.chat = Chat(prompts=["review"], history=history, stash=scene.chat.stash)
+    scene.chat = Chat(prompts=["review"], history=history, stash=scene.chat.stash, shelf=scene.chat.shelf)
     scene.witness = Witness(own=None if scene.chat.composer.text else "")
     scene.newest, scene.steered = None, ()
 
@@ -294,6 +299,8 @@ OPERATIONS: dict[str, Callable[[Scene], None]] = {
     "peer": sends(lambda chat: chat.program_submit(FOREIGN, kind=Kind.PEER), hands=False),
     "remind": plain(lambda chat: chat.remind(FOREIGN)),
     "stash": plain(lambda chat: chat.keep()),
+    "put away": puts_away,
+    "take out": fill(lambda chat: chat.take_out()),
     "restart": restarts,
     "pop": pops,
     "finish": ends(lambda chat: chat.finish()),

@@ -119,7 +119,7 @@ def test_a_blocked_prompt_shows_the_reason_and_comes_back_and_is_not_kept(model:
             await chat.until(lambda: "blocked: no secrets (your text is back)" in chat.printed)
             assert chat.text == "my secret"
             assert model.bodies == []
-            assert json.loads((place / "chat" / "history.json").read_text()) == []
+            assert (place / "chat" / "history.jsonl").read_bytes() == b""
 
     asyncio.run(play())
 
@@ -148,7 +148,7 @@ def test_history_is_the_owners_alone_survives_the_chat_and_taints(model: Streami
             assert chat.payloads[1]["prompt"] == "first"
 
     asyncio.run(play())
-    assert stat.S_IMODE((place / "chat" / "history.json").stat().st_mode) == 0o600
+    assert stat.S_IMODE((place / "chat" / "history.jsonl").stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("keys", ["a b\x1bu", "ab\x14", "x\x1b."], ids=["upcase", "transpose", "last argument"])
@@ -243,9 +243,8 @@ def test_a_shell_command_runs_here_and_nothing_goes_to_a_model(model: StreamingM
             chat.keys("!echo from the $((40 + 2)); exit 3\r")
             await chat.until(lambda: "from the 42" in chat.printed and "exit code 3" in chat.printed)
             assert (chat.payloads, model.bodies) == ([], [])
-            assert json.loads((place / "chat" / "shell_history.json").read_text()) == [
-                "echo from the $((40 + 2)); exit 3"
-            ]
+            history = (place / "chat" / "shell_history.jsonl").read_text().splitlines()
+            assert [json.loads(line)["text"] for line in history] == ["echo from the $((40 + 2)); exit 3"]
 
     asyncio.run(play())
 

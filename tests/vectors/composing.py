@@ -110,6 +110,9 @@ class Stage:
     def op_attach_image(self, step: Mapping[str, Any]) -> None:
         self.chat.composer.attach(step["text"])
 
+    def op_detach(self, step: Mapping[str, Any]) -> None:
+        self.chat.composer.detach(step["text"])
+
     def op_edit(self, step: Mapping[str, Any]) -> None:
         self.chat.composer.change(step["text"])
 
@@ -223,10 +226,17 @@ class Stage:
     def op_stash(self, step: Mapping[str, Any]) -> None:
         self.chat.keep()
 
+    def op_put_away(self, step: Mapping[str, Any]) -> None:
+        self.chat.put_away()
+
+    def op_take_out(self, step: Mapping[str, Any]) -> None:
+        self.chat.take_out()
+
     def op_restart(self, step: Mapping[str, Any]) -> None:
         past = [entry.text for entry in self.chat.history.entries]
         shell = [entry.text for entry in self.chat.shell_history.entries]
-        self.chat = Chat(local=LOCAL, prompts=self.commands, history=past, shell_history=shell, stash=self.chat.stash)
+        kept = {"stash": self.chat.stash, "shelf": self.chat.shelf}
+        self.chat = Chat(local=LOCAL, prompts=self.commands, history=past, shell_history=shell, **kept)
         self.steered, self.newest = (), None
 
     def op_rewind(self, step: Mapping[str, Any]) -> None:
