@@ -26,9 +26,13 @@ from recall_store import (
     open_store,
 )
 from tests.recall_store.fakes import BrokenEmbedder, CountingEmbedder, LetterEmbedder, WrongShapeEmbedder
+from tests.recall_store.postgres import server
 
 ENGINES = engines.names()
-URLS: dict[str, Callable[[Path], str]] = {"sqlite": lambda folder: f"sqlite:///{folder}/memories.db"}
+URLS: dict[str, Callable[[Path], str]] = {
+    "postgresql": lambda _: server().empty("contract"),
+    "sqlite": lambda folder: f"sqlite:///{folder}/memories.db",
+}
 YESTERDAY = datetime.now(UTC) - timedelta(days=1)
 
 

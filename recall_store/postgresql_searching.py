@@ -1,0 +1,47 @@
+"""A search of one namespace in PostgreSQL: where the words are, what is near, and one order out of both."""
+
+from __future__ import annotations
+
+import numpy as np
+from psycopg import Connection
+
+from . import postgresql_vectors as near
+from . import postgresql_view as views
+from .bm25 import best
+from .embedders.base import Embedder
+from .postgresql_tables import Namespace
+from .ranking import Ranked, fuse
+from .searching import BY_WORDS
+from .signs import Keys
+
+
+def ranked(
+    db: Connection,
+    found: Namespace,
+    view: views.View,
+    stems: list[str],
+    question: near.Question,
+    *,
+    embedder: Embedder,
+    top_k: int,
+    only: Keys | None,
+) -> list[Ranked]:
+    """The best `top_k` memories: among the keys `only`, if given, and never one whose time has come.
+
+    `stems` are those of the query, each once, in its order.
+    """
+    lexical = views.lexical(view, views.places(db, found, stems), question.expired)
+    hidden = view.among(question.expired) if only is None else ~view.among(only)
+    by_words = best(lexical, hidden, max(BY_WORDS, 2 * top_k))
+    keys = view.keys[by_words]
+    close = near.nearest(db, found, question)
+    other = ~np.isin(close.keys, keys)
+    rows = np.concatenate([by_words, view.positions(close.keys[other])[0]])
+    return fuse(
+        keys=view.keys[rows],
+        lexical=lexical[rows],
+        cosine=np.concatenate([near.cosines(db, found, keys, question.vector), close.cosines[other]]),
+        weight=embedder.weight,
+        floor=embedder.floor,
+        top_k=top_k,
+    )

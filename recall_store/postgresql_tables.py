@@ -1,0 +1,225 @@
+"""What the PostgreSQL engine says to its tables. Every function takes a connection inside a transaction.
+
+The bucket stands in a statement as a number, so that a plan knows its partition when it is made.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from psycopg import Connection
+
+from . import rows
+from .base import Change, Record
+from .filters import Filter
+from .postgresql_schema import BUCKETS as BUCKETS
+from .postgresql_schema import bucket_of
+from .signs import Keys
+from .text import clean
+
+COLUMNS = ", ".join(rows.COLUMNS)
+_STORE_LOCK = "hashtextextended('firsthand embedder ' || current_schema(), 0)"
+
+
+class Namespace(NamedTuple):
+    """A namespace at one moment. `bucket` and `id` find its rows; `last_key`, `epoch` and `removed` say how far it is.
+
+    `embedder` is the fingerprint of the store's embedder, and `generation` the one of its vectors.
+    """
+
+    bucket: int
+    id: int
+    last_key: int
+    last_event: int
+    removed: int
+    epoch: int
+    live: int
+    embedder: str
+    generation: int
+
+    @property
+    def rows(self) -> str:
+        """SQL that is true for its rows, with one value, the number `id`, to fill in."""
+        return f"bucket = {self.bucket} AND namespace_id = %s"
+
+
+def run(db: Connection, statement: str, values: Sequence[Any] = (), *, prepare: bool | None = None) -> list[Any]:
+    """The rows of a statement, in PostgreSQL's binary format; values never stand in it."""
+    cursor = db.execute(cast(Any, statement), tuple(values), prepare=prepare, binary=True)
+    return cursor.fetchall() if cursor.description is not None else []
+
+
+def copy(db: Connection, table: str, types: Sequence[str], written: Iterable[Sequence[Any]]) -> None:
+    """Add rows to a table. A vector is said to be a bytea: what pgvector sends and takes goes through as it is."""
+    with db.cursor() as cursor, cursor.copy(cast(Any, f"COPY {table} FROM STDIN (FORMAT BINARY)")) as lines:
+        lines.set_types(types)
+        for row in written:
+            lines.write_row(row)
+
+
+def meta(db: Connection, name: str) -> str | None:
+    """A setting of the store."""
+    found = run(db, "SELECT value FROM meta WHERE name = %s", (name,))
+    return found[0][0] if found else None
+
+
+def set_meta(db: Connection, name: str, value: str) -> None:
+    """Record a setting of the store."""
+    run(
+        db,
+        "INSERT INTO meta VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (name, value),
+    )
+
+
+def keep_embedder(db: Connection) -> None:
+    """Wait for, and keep off until the end of the transaction, whoever changes the embedder of the store."""
+    run(db, f"SELECT pg_advisory_xact_lock_shared({_STORE_LOCK})")
+
+
+def change_embedder(db: Connection) -> None:
+    """Wait for, and keep off until the end of the transaction, whoever writes vectors."""
+    run(db, f"SELECT pg_advisory_xact_lock({_STORE_LOCK})")
+
+
+def find(db: Connection, name: str, *, lock: bool = False) -> Namespace | None:
+    """The namespace, or None if nothing was ever stored in it; with `lock`, nobody else writes to it until the end."""
+    bucket = bucket_of(name)
+    found = run(
+        db,
+        "SELECT id, next_key - 1, next_event - 1, next_removal - 1, epoch, live,"  # noqa: S608
+        " (SELECT value FROM meta WHERE meta.name = 'embedder'),"
+        " (SELECT value::integer FROM meta WHERE meta.name = 'generation')"
+        f" FROM namespaces WHERE bucket = {bucket} AND name = %s{' FOR UPDATE OF namespaces' if lock else ''}",
+        (name,),
+    )
+    return Namespace(bucket, *found[0]) if found else None
+
+
+def make(db: Connection, name: str) -> Namespace:
+    """The namespace, made if it is new, and locked."""
+    found = find(db, name, lock=True)
+    if found is None:
+        run(db, "INSERT INTO namespaces (bucket, name) VALUES (%s, %s) ON CONFLICT DO NOTHING", (bucket_of(name), name))
+        found = find(db, name, lock=True)
+    if found is None:
+        raise RuntimeError("a namespace that was just made is not there")
+    return found
+
+
+def alive(found: Namespace, now: int) -> tuple[str, list[Any]]:
+    """SQL that is true for the memories of a namespace whose time has not come, and its values."""
+    return f"{found.rows} AND (expires_at IS NULL OR expires_at > %s)", [found.id, now]
+
+
+def by_ids(db: Connection, found: Namespace, ids: Sequence[str], now: int) -> dict[str, tuple[int, Record]]:
+    """Living memories by id, each with its key."""
+    where, values = alive(found, now)
+    some = run(db, f"SELECT key, {COLUMNS} FROM memories WHERE {where} AND id = ANY(%s)", (*values, list(ids)))  # noqa: S608
+    return {row[1]: (row[0], rows.from_row(row[1:])) for row in some}
+
+
+def by_keys(db: Connection, found: Namespace, keys: Sequence[int]) -> dict[int, Record]:
+    """Memories by key."""
+    statement = f"SELECT key, {COLUMNS} FROM memories WHERE {found.rows} AND key = ANY(%s::bigint[])"  # noqa: S608
+    return {row[0]: rows.from_row(row[1:]) for row in run(db, statement, (found.id, list(keys)))}
+
+
+def by_digests(
+    db: Connection, found: Namespace, said: Sequence[bytes], now: int
+) -> dict[bytes, list[tuple[int, Record]]]:
+    """Living memories by what they say, each with its key, the oldest first."""
+    where, values = alive(found, now)
+    statement = f"SELECT digest, key, {COLUMNS} FROM memories WHERE {where} AND digest = ANY(%s) ORDER BY key"  # noqa: S608
+    by_digest: dict[bytes, list[tuple[int, Record]]] = {}
+    for digest, key, *row in run(db, statement, (*values, list(said))):
+        by_digest.setdefault(bytes(digest), []).append((key, rows.from_row(row)))
+    return by_digest
+
+
+def known_vectors(db: Connection, found: Namespace, said: Sequence[bytes]) -> dict[bytes, bytes]:
+    """Vectors by what their memories say, as pgvector sends them."""
+    statement = (
+        f"SELECT digest, vector_send(vector) FROM memories JOIN vectors USING (bucket, namespace_id, key)"  # noqa: S608
+        f" WHERE {found.rows} AND generation = %s AND digest = ANY(%s)"
+    )
+    return {bytes(digest): bytes(raw) for digest, raw in run(db, statement, (found.id, found.generation, list(said)))}
+
+
+def expired(db: Connection, found: Namespace, now: int, ids: Sequence[str] | None = None) -> dict[str, int]:
+    """The memories whose time has come (of `ids`, if given): their ids, each with its key."""
+    terms, values = ("", []) if ids is None else (" AND id = ANY(%s)", [list(ids)])
+    statement = f"SELECT id, key FROM memories WHERE {found.rows} AND expires_at <= %s{terms}"  # noqa: S608
+    return dict(run(db, statement, (found.id, now, *values)))
+
+
+def page(db: Connection, found: Namespace, chosen: Filter, *, now: int, limit: int | None, offset: int) -> list[Record]:
+    """Living memories that a filter keeps, newest first."""
+    where, values = alive(found, now)
+    terms, more = condition(chosen)
+    statement = (
+        f"SELECT {COLUMNS} FROM memories WHERE {where}{terms}"  # noqa: S608
+        " ORDER BY created_at DESC, key DESC LIMIT %s::bigint OFFSET %s::bigint"
+    )
+    bounds = (None if limit is None else _bound(limit), _bound(offset))
+    return [rows.from_row(row) for row in run(db, statement, (*values, *more, *bounds))]
+
+
+def allowed(db: Connection, found: Namespace, chosen: Filter, now: int) -> Keys:
+    """The keys of living memories that a filter keeps."""
+    where, values = alive(found, now)
+    terms, more = condition(chosen)
+    # One string of all the keys, read by numpy: a Python object a row is what takes the time.
+    [(packed,)] = run(
+        db,
+        f"SELECT string_agg(int8send(key), '') FROM memories WHERE {where}{terms}",  # noqa: S608
+        (*values, *more),
+    )
+    return np.frombuffer(packed or b"", ">i8").astype(np.int64)
+
+
+def history(db: Connection, found: Namespace, id: str) -> list[Change]:
+    """The events of a memory, oldest first."""
+    statement = f"SELECT event, at, record FROM history WHERE {found.rows} AND id = %s ORDER BY number"  # noqa: S608
+    return [
+        Change(event=event, at=rows.moment(at), record=None if record is None else rows.from_json(record))
+        for event, at, record in run(db, statement, (found.id, id))
+    ]
+
+
+def condition(chosen: Filter) -> tuple[str, list[Any]]:
+    """SQL that is true for the memories that `chosen` keeps, starting with AND, and its values."""
+    terms: list[str] = []
+    values: list[Any] = []
+    for column, names in (("type", chosen.types), ("author", chosen.authors)):
+        if names:
+            terms.append(f"{column} = ANY(%s)")
+            values.append(list(names))
+    for sign, moment in ((">=", chosen.after), ("<", chosen.before)):
+        if moment is not None:
+            terms.append(f"created_at {sign} %s")
+            values.append(rows.microseconds(moment))
+    for key, value in chosen.metadata:
+        written = json.dumps(value, ensure_ascii=False)
+        # Neither a NUL nor a lone surrogate is in any memory, and PostgreSQL cannot hear of one.
+        if clean(key) != key or clean(written) != written or _says_nul(value):
+            terms.append("FALSE")
+        else:
+            terms.append("metadata::jsonb -> %s = %s::jsonb")
+            values.extend((key, written))
+    return "".join(f" AND {term}" for term in terms), values
+
+
+def _says_nul(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_says_nul(key) or _says_nul(inner) for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return any(_says_nul(inner) for inner in value)
+    return isinstance(value, str) and "\0" in value
+
+
+def _bound(value: int) -> int:
+    return min(max(value, 0), 2**63 - 1)

@@ -1,0 +1,96 @@
+"""What a PostgreSQL store needs now and then: an index for a large namespace, and the room of what was deleted."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from psycopg import Connection
+
+from . import postgresql_vectors as near
+from . import postgresql_writing as writing
+from .postgresql_pool import Pool
+from .postgresql_schema import BUCKETS
+from .postgresql_tables import Namespace, change_embedder, expired, find, meta, run
+
+_INDEXING = "hashtextextended('firsthand index ' || current_schema(), 0)"
+
+
+def index_large(pool: Pool, dimension: int) -> int:
+    """Make an HNSW index for every namespace that is large and has none; return how many there are now.
+
+    Other processes read and write meanwhile. An index that a crash left unfinished is made anew.
+    """
+    if dimension > near.MOST_COMPONENTS:
+        return 0
+    with pool.reading() as db:
+        names = run(db, "SELECT name FROM namespaces WHERE live >= %s ORDER BY bucket, id", (near.EXACT_BELOW,))
+        large = [found for (name,) in names if (found := find(db, name)) is not None]
+        missing = [found for found in large if near.index_of(db, found, dimension) is None]
+    if missing:
+        with pool.bare() as db:
+            run(db, f"SELECT pg_advisory_lock({_INDEXING})")
+            for found in missing:
+                _index(db, found, dimension)
+    return len(large)
+
+
+def drop_stale(pool: Pool) -> None:
+    """Remove vectors and indexes of embedders that are no longer in use, and indexes of what is large no more."""
+    with pool.writing() as db:
+        change_embedder(db)
+        used = [int(value) for name in ("generation", "reindex_generation") if (value := meta(db, name)) is not None]
+        run(db, "DELETE FROM vectors WHERE NOT generation = ANY(%s)", (used,))
+        names = run(db, "SELECT name FROM namespaces WHERE live >= %s", (near.EXACT_BELOW // 2,))
+        kept = {near.index_name(found) for (name,) in names if (found := find(db, name)) is not None}
+        there = run(
+            db,
+            r"SELECT indexname::text FROM pg_indexes WHERE schemaname = current_schema() AND indexname LIKE 'near\_%%'",
+        )
+        for (name,) in there:
+            if name not in kept:
+                run(db, f'DROP INDEX "{name}"')
+
+
+def vacuum(pool: Pool) -> None:
+    """Delete what has expired and the notes of what was removed, and give the room of all of it back.
+
+    The tables with texts are written anew, a partition at a time, in which nobody else can read that partition.
+    """
+    with pool.reading() as db:
+        names = [name for (name,) in run(db, "SELECT name FROM namespaces ORDER BY bucket, name")]
+    for name in names:
+        with pool.writing() as db:
+            found = find(db, name, lock=True)
+            if found is None:
+                continue
+            writing.delete(db, found, expired(db, found, writing.now()))
+            run(db, f"DELETE FROM removed WHERE {found.rows}", (found.id,))  # noqa: S608
+            run(
+                db,
+                f"UPDATE namespaces SET epoch = epoch + 1 WHERE bucket = {found.bucket} AND id = %s",  # noqa: S608
+                (found.id,),
+            )
+    drop_stale(pool)
+    with pool.bare() as db:
+        for bucket in range(BUCKETS):
+            for table in ("memories", "postings", "history"):
+                run(db, f"VACUUM (FULL, ANALYZE) {table}_{bucket:02}")
+            for table in ("vectors", "removed", "namespaces"):
+                run(db, f"VACUUM (ANALYZE) {table}_{bucket:02}")
+            # Rewritten tables are read through their indexes alone only after a second look.
+            for table in ("memories", "postings"):
+                run(db, f"VACUUM {table}_{bucket:02}")
+
+
+def _index(db: Connection, found: Namespace, dimension: int) -> None:
+    name, kind = near.index_name(found), near.index_cast(dimension)
+    if near.index_of(db, found, dimension) is not None:
+        return
+    run(db, f'DROP INDEX IF EXISTS "{name}"')
+    run(db, "SET maintenance_work_mem = '512MB'")
+    statement = (
+        f'CREATE INDEX CONCURRENTLY "{name}" ON vectors_{found.bucket:02}'
+        f" USING hnsw ((vector::{kind}) {kind.partition('(')[0]}_ip_ops)"
+        f" WHERE namespace_id = {found.id} AND generation = {found.generation}"
+    )
+    db.execute(cast(Any, statement))

@@ -1,0 +1,139 @@
+"""Which memories of a namespace are near: exactly, or by an HNSW index of the namespace's own if it is large.
+
+An index of one namespace, and not of a partition: one that is shared answers a filter with less than it was asked for,
+and its graph, and so an answer, changes with what others store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from pgvector import Vector
+from psycopg import Connection
+
+from .filters import Filter
+from .postgresql_tables import Namespace, alive, condition, run
+from .signs import Floats, Keys
+
+EXACT_BELOW = 20_000
+"""Memories of a namespace, or of what a filter keeps of it, up to which every one is looked at."""
+MOST_COMPONENTS = 4000
+"""pgvector has no HNSW index for more."""
+_WHOLE_COMPONENTS = 2000
+_BREADTH = 400
+
+
+class Near(NamedTuple):
+    """Keys and exact cosines, best first."""
+
+    keys: Keys
+    cosines: Floats
+
+
+class Question(NamedTuple):
+    """What is asked of the vectors: `at_most` of those near `vector`, and not of an `expired` memory.
+
+    `kept` is how many memories the filter `chosen` keeps.
+    """
+
+    vector: Floats
+    at_most: int
+    chosen: Filter
+    kept: int
+    expired: Keys
+    now: int
+
+
+def nearest(db: Connection, found: Namespace, asked: Question) -> Near:
+    """The `at_most` nearest memories, or all there are; never less. None are near a vector of zeros."""
+    if not asked.vector.any() or not asked.kept:
+        return Near(np.zeros(0, np.int64), np.zeros(0, np.float32))
+    index = index_of(db, found, len(asked.vector)) if asked.kept >= EXACT_BELOW else None
+    if index is not None:
+        by_index = _by_index(db, found, asked, index)
+        if len(by_index.keys) >= min(asked.at_most, asked.kept):
+            return by_index
+    terms, values = _kept(found, asked)
+    statement = (
+        f"SELECT key, vector <#> %s::vector AS distance FROM vectors WHERE {found.rows} AND generation = %s{terms}"  # noqa: S608
+        " ORDER BY distance, key DESC LIMIT %s"
+    )
+    text = Vector(asked.vector).to_text()
+    return _near(run(db, statement, (text, found.id, found.generation, *values, asked.at_most)))
+
+
+def cosines(db: Connection, found: Namespace, keys: Keys, vector: Floats) -> Floats:
+    """The exact cosine of each memory with `vector` (a unit row)."""
+    if not len(keys) or not vector.any():
+        return np.zeros(len(keys), np.float32)
+    statement = (
+        f"SELECT key, vector <#> %s::vector FROM vectors WHERE {found.rows} AND generation = %s"  # noqa: S608
+        " AND key = ANY(%s::bigint[])"
+    )
+    some = dict(run(db, statement, (Vector(vector).to_text(), found.id, found.generation, keys.tolist())))
+    return np.array([-some.get(key, 0.0) for key in keys.tolist()], np.float32)
+
+
+def index_name(found: Namespace) -> str:
+    """The name of the HNSW index of a namespace."""
+    return f"near_{found.bucket}_{found.id}_{found.generation}"
+
+
+def index_cast(dimension: int) -> str:
+    """The type that an index of so many components is of."""
+    return f"{'vector' if dimension <= _WHOLE_COMPONENTS else 'halfvec'}({dimension})"
+
+
+def index_of(db: Connection, found: Namespace, dimension: int) -> str | None:
+    """The type that the namespace's HNSW index is of, or None if there is none that can be used."""
+    valid = run(db, "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass(%s)", (index_name(found),))
+    return index_cast(dimension) if valid == [(True,)] else None
+
+
+def _by_index(db: Connection, found: Namespace, asked: Question, index: str) -> Near:
+    # Without sorts and joins of whole tables what is left is the index, asked for more until there is enough.
+    for name, value in (
+        ("hnsw.iterative_scan", "strict_order"),
+        ("hnsw.max_scan_tuples", str(2**31 - 1)),
+        ("hnsw.scan_mem_multiplier", "16"),
+        ("hnsw.ef_search", str(min(max(asked.at_most, _BREADTH), 1000))),
+        ("enable_seqscan", "off"),
+        ("enable_sort", "off"),
+        ("enable_hashjoin", "off"),
+        ("enable_mergejoin", "off"),
+    ):
+        run(db, "SELECT set_config(%s, %s, true)", (name, value))
+    terms, values = _kept(found, asked)
+    text = Vector(asked.vector).to_text()
+    # Numbers and no values: the index is of this namespace alone, and a plan has to know that it is meant.
+    statement = (
+        f"SELECT key, vector <#> %s::vector FROM vectors WHERE bucket = {found.bucket}"  # noqa: S608
+        f" AND namespace_id = {found.id} AND generation = {found.generation}{terms}"
+        f" ORDER BY vector::{index} <#> %s::{index} LIMIT %s"
+    )
+    some = run(db, statement, (text, *values, text, asked.at_most), prepare=False)
+    run(
+        db,
+        "SELECT set_config(name, 'on', true) FROM unnest(%s::text[]) AS name",
+        (["enable_seqscan", "enable_sort", "enable_hashjoin", "enable_mergejoin"],),
+    )
+    return _near(some)
+
+
+def _kept(found: Namespace, asked: Question) -> tuple[str, list[Any]]:
+    """SQL that is true for the vectors of the memories that count, starting with AND, and its values."""
+    if not asked.chosen.any:
+        where, values = alive(found, asked.now)
+        more, others = condition(asked.chosen)
+        inner = f"SELECT 1 FROM memories WHERE {where}{more} AND memories.key = vectors.key"  # noqa: S608
+        return f" AND EXISTS ({inner})", [*values, *others]
+    if len(asked.expired):
+        return " AND NOT key = ANY(%s::bigint[])", [asked.expired.tolist()]
+    return "", []
+
+
+def _near(some: Sequence[tuple[int, float]]) -> Near:
+    order = sorted(some, key=lambda row: (row[1], -row[0]))
+    return Near(np.array([key for key, _ in order], np.int64), np.array([-d for _, d in order], np.float32))
