@@ -61,9 +61,14 @@ class _Watched(wrapt.ObjectProxy[Any]):
         except Exception:  # noqa: BLE001  (a chunk that nobody foresaw is the caller's all the same)
             return True
         if said and self._self_waiting:
+            self._self_heard()
+        return self._self_unasked is None or not self._self_unasked(chunk)
+
+    def _self_heard(self) -> None:
+        """The model has begun to answer."""
+        if self._self_waiting:
             self._self_waiting = False
             self._self_account.trace.first_chunk()
-        return self._self_unasked is None or not self._self_unasked(chunk)
 
     def _self_settle(self, error: BaseException | None = None, *, ended_early: bool = False) -> None:
         account: Account = self._self_account
@@ -116,7 +121,30 @@ class WatchedStream(_Watched):
     """A stream of the sync client."""
 
     def __iter__(self) -> Iterator[Any]:
-        return self
+        chunks = iter(self.__wrapped__)
+        return self if chunks is self.__wrapped__ else self._self_steps(chunks)
+
+    def _self_steps(self, chunks: Iterator[Any]) -> Iterator[Any]:
+        """The chunks of an SDK's stream, whose own iterator is a generator too: leaving it does not end the stream."""
+        # What `_self_see` does, on locals: chunks are many.
+        add, unasked, waiting = self._self_add, self._self_unasked, self._self_waiting
+        try:
+            for chunk in chunks:
+                try:
+                    said = add(chunk)
+                except Exception:  # noqa: BLE001  (a chunk that nobody foresaw is the caller's all the same)
+                    said = False
+                if waiting and said:
+                    waiting = False
+                    self._self_heard()
+                if unasked is None or not unasked(chunk):
+                    yield chunk
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self._self_settle(error)
+            raise
+        self._self_settle()
 
     def __next__(self) -> Any:
         while True:
@@ -153,7 +181,8 @@ class WatchedAsyncStream(_Watched):
     """A stream of the async client."""
 
     def __aiter__(self) -> AsyncIterator[Any]:
-        return self
+        chunks = self.__wrapped__.__aiter__()
+        return self if chunks is self.__wrapped__ else _Steps(chunks, self)
 
     async def __anext__(self) -> Any:
         while True:
@@ -184,6 +213,41 @@ class WatchedAsyncStream(_Watched):
             await self.__wrapped__.close()
         finally:
             self._self_settle(ended_early=True)
+
+
+class _Steps:
+    """The chunks of an SDK's asynchronous stream: leaving them does not end the stream."""
+
+    __slots__ = ("_add", "_next", "_stream", "_unasked", "_waiting")
+
+    def __init__(self, chunks: AsyncIterator[Any], stream: WatchedAsyncStream) -> None:
+        self._next = chunks.__anext__
+        self._stream = stream
+        self._add, self._unasked, self._waiting = stream._self_add, stream._self_unasked, stream._self_waiting
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        # What `_self_see` does, on slots: chunks are many.
+        while True:
+            try:
+                chunk = await self._next()
+            except StopAsyncIteration:
+                self._stream._self_settle()
+                raise
+            except BaseException as error:
+                self._stream._self_settle(error)
+                raise
+            try:
+                said = self._add(chunk)
+            except Exception:  # noqa: BLE001  (a chunk that nobody foresaw is the caller's all the same)
+                said = False
+            if self._waiting and said:
+                self._waiting = False
+                self._stream._self_heard()
+            if self._unasked is None or not self._unasked(chunk):
+                return chunk
 
 
 class WatchedGenerator(WatchedStream):

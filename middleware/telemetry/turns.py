@@ -40,13 +40,14 @@ _log = logging.getLogger("middleware.telemetry")
 class TurnTrace:
     """One turn's spans. No method raises; after `settle` none does anything."""
 
-    __slots__ = ("_chat", "_chat_context", "_context", "_conversation", "_first", "_labels", "_outlets", "_pending",
-                 "_request", "_span", "_started")  # fmt: skip
+    __slots__ = ("_chat", "_chat_context", "_context", "_conversation", "_first", "_labels", "_origin", "_outlets",
+                 "_pending", "_request", "_span", "_started")  # fmt: skip
 
     def __init__(self, outlets: Outlets, *, conversation_id: str | None, origin: Origin | None) -> None:
         self._outlets = outlets
         self._conversation = conversation_id
         self._pending = [None]
+        self._origin: Origin | None = None
         self._span: Span = INVALID_SPAN
         self._chat: Span | None = None
         self._context: Context = outer_context()
@@ -60,6 +61,7 @@ class TurnTrace:
 
     @guarded
     def _start(self, origin: Origin) -> None:
+        self._origin = origin
         attributes: Attributes = {names.TURN_ORIGIN: origin.value}
         if self._conversation:
             self._conversation = attributes[names.CONVERSATION_ID] = short(self._conversation)
@@ -146,7 +148,9 @@ class TurnTrace:
         try:
             found: Attributes = metadata(blocks)
             if origin is not None:
-                found |= {names.TURN_ORIGIN: origin.value, names.TURN_OUTCOME: outcome}
+                found[names.TURN_OUTCOME] = outcome
+                if origin is not self._origin:
+                    found[names.TURN_ORIGIN] = origin.value
             if error is not None and outcome != "blocked":
                 found[names.ERROR_TYPE] = error_type(error)
                 if suspected(error, found):
@@ -157,10 +161,13 @@ class TurnTrace:
                 found[names.ERROR_TYPE] = short(reply.error)
             failed = names.ERROR_TYPE in found
             if self._span.is_recording():
-                self._span.set_attributes(found)
+                for name, value in found.items():
+                    self._span.set_attribute(name, value)
                 if failed:
                     self._span.set_status(FAILED)
             if chat is not None:
+                if origin is not None:
+                    found[names.TURN_ORIGIN] = origin.value
                 broken = ended_early or outcome in ("error", "cancelled")
                 response = response_attributes(reply, broken=broken, first_chunk=self._first)
                 self._settle_chat(chat, {**found, **response}, request, reply, blocks, submitted_prompt)

@@ -144,15 +144,18 @@ class Chat:
 class _ChatChunks:
     """Puts the chunks of a streamed chat completion together, one message a choice."""
 
-    __slots__ = ("_choices", "_id", "_model", "_usage")
+    __slots__ = ("_choices", "_first", "_id", "_model", "_usage")
 
     def __init__(self) -> None:
         self._id: str | None = None
         self._model: str | None = None
         self._usage: object = None
         self._choices: dict[int, _Choice] = {}
+        self._first: _Choice | None = None
 
     def add(self, chunk: object) -> bool:
+        if self._is_words(chunk):
+            return True
         said = False
         take = taker(chunk)
         for choice in take(chunk, "choices", None) or ():
@@ -163,12 +166,34 @@ class _ChatChunks:
             if state is None:
                 state = self._choices[index] = _Choice()
             said = state.add(choice) or said
+        self._first = self._choices.get(0)
         if self._id is None:
             self._id, self._model = take(chunk, "id", None), take(chunk, "model", None)
         usage = take(chunk, "usage", None)
         if usage is not None:
             self._usage = usage
         return said
+
+    def _is_words(self, chunk: Any) -> bool:
+        """Take a chunk of the SDK's that is more words of the only choice, as nearly all are; False for any other."""
+        state = self._first
+        if state is None:
+            return False
+        try:
+            held = chunk.__dict__
+            (choice,) = held["choices"]
+            told = choice.__dict__
+            delta = told["delta"]
+            said = delta.__dict__
+            text = said["content"]
+            more = held["usage"] is told["finish_reason"] is said["tool_calls"] is said["refusal"] is None
+            if not more or type(text) is not str or told["index"] != 0 or delta.__pydantic_extra__:
+                return False
+        except (AttributeError, LookupError, TypeError, ValueError):
+            return False
+        if text:
+            state.texts.append(text)
+        return bool(text)
 
     def reply(self) -> Reply:
         states = [self._choices[index] for index in sorted(self._choices)]
