@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ...injection import Block
-from ...parts import Message, Part, Reply, Request, Role, Usage
+from ...parts import Message, Part, Reply, Request, Role
 from ...turn import SYSTEM
 from ..base import Placement
 from ..reading import (
@@ -21,12 +21,11 @@ from ..reading import (
     mapping_of,
     message_of,
     numbers_in,
-    place_in,
     role_of,
     taker,
-    text_in,
     unechoed,
 )
+from .chunks import ChatChunks, unlisted, usage_of
 
 __all__ = ["Chat"]
 
@@ -128,121 +127,17 @@ class Chat:
             id=take(value, "id", None),
             model=take(value, "model", None),
             finish_reasons=tuple(reasons),
-            usage=_usage(take(value, "usage", None)),
+            usage=usage_of(take(value, "usage", None)),
         )
 
-    def collector(self) -> _ChatChunks:
-        return _ChatChunks()
+    def collector(self) -> ChatChunks:
+        return ChatChunks()
 
     def question(self, model: str, text: str, max_tokens: int) -> dict[str, Any]:
         body: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": text}]}
         if _REASONING.match(model.rpartition("/")[2]):
             return {**body, "max_completion_tokens": max_tokens}
         return {**body, "max_tokens": max_tokens, "temperature": 0}
-
-
-class _ChatChunks:
-    """Puts the chunks of a streamed chat completion together, one message a choice."""
-
-    __slots__ = ("_choices", "_first", "_id", "_model", "_usage")
-
-    def __init__(self) -> None:
-        self._id: str | None = None
-        self._model: str | None = None
-        self._usage: object = None
-        self._choices: dict[int, _Choice] = {}
-        self._first: _Choice | None = None
-
-    def add(self, chunk: object) -> bool:
-        if self._is_words(chunk):
-            return True
-        said = False
-        take = taker(chunk)
-        for choice in take(chunk, "choices", None) or ():
-            index = taker(choice)(choice, "index", None)
-            if type(index) is not int:
-                index = place_in(choice)
-            state = self._choices.get(index)
-            if state is None:
-                state = self._choices[index] = _Choice()
-            said = state.add(choice) or said
-        self._first = self._choices.get(0)
-        if self._id is None:
-            self._id, self._model = take(chunk, "id", None), take(chunk, "model", None)
-        usage = take(chunk, "usage", None)
-        if usage is not None:
-            self._usage = usage
-        return said
-
-    def _is_words(self, chunk: Any) -> bool:
-        """Take a chunk of the SDK's that is more words of the only choice, as nearly all are; False for any other."""
-        state = self._first
-        if state is None:
-            return False
-        try:
-            held = chunk.__dict__
-            (choice,) = held["choices"]
-            told = choice.__dict__
-            delta = told["delta"]
-            said = delta.__dict__
-            text = said["content"]
-            more = held["usage"] is told["finish_reason"] is said["tool_calls"] is said["refusal"] is None
-            if not more or type(text) is not str or told["index"] != 0 or delta.__pydantic_extra__:
-                return False
-        except (AttributeError, LookupError, TypeError, ValueError):
-            return False
-        if text:
-            state.texts.append(text)
-        return bool(text)
-
-    def reply(self) -> Reply:
-        states = [self._choices[index] for index in sorted(self._choices)]
-        return Reply(
-            messages=tuple(state.message() for state in states),
-            id=self._id,
-            model=self._model,
-            finish_reasons=tuple(state.finish_reason or "" for state in states),
-            usage=_usage(self._usage),
-        )
-
-
-class _Choice:
-    __slots__ = ("finish_reason", "texts", "thoughts", "tools")
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.thoughts: list[str] = []
-        self.tools: dict[int, list[str]] = {}
-        self.finish_reason: str | None = None
-
-    def add(self, choice: object) -> bool:
-        of_choice = taker(choice)
-        delta = of_choice(choice, "delta", None)
-        self.finish_reason = of_choice(choice, "finish_reason", None) or self.finish_reason
-        take = taker(delta)
-        text = take(delta, "content", None) or take(delta, "refusal", None)
-        thought = _unlisted(delta, "reasoning_content")
-        calls = take(delta, "tool_calls", None)
-        if text:
-            self.texts.append(text if type(text) is str else text_in(text))
-        if thought:
-            self.thoughts.append(text_in(thought))
-        for call in calls or ():
-            fragments = self.tools.setdefault(place_in(call), ["", "", ""])
-            function = get(call, "function")
-            fragments[0] = fragments[0] or str(get(call, "id") or "")
-            fragments[1] = fragments[1] or str(get(function, "name") or "")
-            fragments[2] += text_in(get(function, "arguments"))
-        return bool(text or thought or calls)
-
-    def message(self) -> Message:
-        parts = [Part(kind="reasoning", text="".join(self.thoughts))] if self.thoughts else []
-        if self.texts:
-            parts.append(Part(kind="text", text="".join(self.texts)))
-        for index in sorted(self.tools):
-            call_id, name, arguments = self.tools[index]
-            parts.append(Part(kind="tool_call", id=call_id, name=name, text=arguments))
-        return Message(role="assistant", parts=tuple(parts))
 
 
 def _message(raw: object, names: dict[str, str], *, after_tool: bool = False) -> Message:
@@ -258,7 +153,7 @@ def _message(raw: object, names: dict[str, str], *, after_tool: bool = False) ->
         name = str(get(raw, "name") or "")
         return _tool(name, name, raw)
     parts: list[Part] = []
-    thought = _unlisted(raw, "reasoning_content")
+    thought = unlisted(raw, "reasoning_content")
     if isinstance(thought, str) and thought:
         parts.append(Part(kind="reasoning", text=thought))
     parts += _parts(content)
@@ -279,14 +174,6 @@ def _message(raw: object, names: dict[str, str], *, after_tool: bool = False) ->
         arguments = get(function, "arguments") or get(function, "input") or ""
         parts.append(Part(kind="tool_call", id=call_id, name=name, text=str(arguments), raw=call))
     return message_of(_ROLES.get(role, role), parts, raw=raw, after_tool=after_tool)
-
-
-def _unlisted(value: object, name: str) -> Any:
-    """A field that the SDK's model does not list: asking the model for it would raise, slowly, for every chunk."""
-    extra = getattr(value, "model_extra", None) if type(value) is not dict else None
-    if extra is None:
-        return get(value, name)
-    return extra.get(name, vars(value).get(name))
 
 
 def _parts(content: object) -> list[Part]:
@@ -313,19 +200,6 @@ def _tool(call_id: str, name: str, raw: object) -> Message:
     read = message_of("tool", _parts(get(raw, "content")), raw=raw)
     said = Part(kind="tool_response", id=call_id, name=name, text=read.text, raw=raw)
     return Message(role="tool", parts=(said,), echoed=read.echoed, raw=raw)
-
-
-def _usage(usage: object) -> Usage:
-    if usage is None:
-        return Usage()
-    take = taker(usage)
-    prompt, completion = take(usage, "prompt_tokens_details", None), take(usage, "completion_tokens_details", None)
-    return Usage(
-        input_tokens=take(usage, "prompt_tokens", None),
-        output_tokens=take(usage, "completion_tokens", None),
-        cache_read_tokens=get(prompt, "cached_tokens"),
-        reasoning_tokens=get(completion, "reasoning_tokens"),
-    )
 
 
 def _options(body: Mapping[str, Any]) -> dict[str, object]:
