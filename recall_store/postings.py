@@ -56,7 +56,9 @@ def prefix(namespace_id: int) -> str:
 def indexed(namespace_id: int, record: Record) -> Indexed:
     """What `insert` writes of a record."""
     start = prefix(namespace_id)
-    title, description, text = (index_text(part, start) for part in (record.title, record.description, record.text))
+    title, description, text = (
+        index_text(part, start) if part else "" for part in (record.title, record.description, record.text)
+    )
     counts = [column.count(" ") + 1 if column else 0 for column in (title, description, text)]
     return Indexed((title, description, text), (sum(counts), counts[TEXT]))
 

@@ -21,6 +21,7 @@ _METADATA = (
     " AND replace(entry.type, 'real', 'integer') = replace(wanted.type, 'real', 'integer')"
     " AND entry.value IS wanted.value)"
 )
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -45,8 +46,8 @@ def to_row(record: Record) -> tuple[Any, ...]:
         record.description,
         record.type,
         record.author,
-        _compact(record.source),
-        _compact(record.metadata),
+        _compact(record.source) if record.source else "{}",
+        _compact(record.metadata) if record.metadata else "{}",
         microseconds(record.created_at),
         None if record.expires_at is None else microseconds(record.expires_at),
     )
@@ -91,6 +92,16 @@ def from_json(line: str | bytes) -> Record:
         raise RecordError(f"not a memory as JSON; give an object with keys of {', '.join(COLUMNS)}") from None
 
 
+def stored(record: Record, *, id: str, created_at: datetime) -> Record:
+    """`record` with what a store fills in. Its other fields were looked at once, and are not looked at again."""
+    made = object.__new__(Record)
+    for name in COLUMNS:
+        object.__setattr__(made, name, getattr(record, name))
+    object.__setattr__(made, "id", id)
+    object.__setattr__(made, "created_at", created_at)
+    return made
+
+
 def digest(record: Record) -> bytes:
     """16 bytes that are equal for two records that say the same: same words, type and author."""
     said = (fold(record.text), fold(record.title), fold(record.description), record.type, record.author)
@@ -133,4 +144,4 @@ def condition(chosen: Filter, table: str) -> tuple[str, list[Any]]:
 
 
 def _compact(value: Any) -> str:
-    return json.dumps(dict(value) if isinstance(value, Mapping) else value, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(dict(value) if isinstance(value, Mapping) else value)

@@ -44,15 +44,20 @@ _BEFORE = rf"(?:(?<![A-Za-z0-9]{{0}})|{_ESCAPED})"
 _BESIDE = r"\s\"'`)\]\x80-\U0010ffff"
 _APART = rf"(?:(?<![^_=:(\[{_BESIDE}]{{0}})|{_ESCAPED})"
 _AFTER = rf"(?=[.,;\\{_BESIDE}]|$)"
+_LONG = 24
 _LEFT_OUT = frozenset({"IPPublicDetector"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One shape of secret. `confirm`, where a rule has it, takes the matched text and says whether it is one."""
+    """One shape of secret. `confirm`, where a rule has it, takes the matched text and says whether it is one.
+
+    `long` says that every such secret holds 24 letters, digits, `_` or `-` in a row, as few sentences do.
+    """
 
     id: str
     pattern: re.Pattern[str]
+    long: bool = False
     confirm: Callable[[str], bool] | None = None
 
     def matches(self, text: str) -> bool:
@@ -75,7 +80,17 @@ def rules() -> tuple[Rule, ...]:
 
 def find_secret(text: str) -> str | None:
     """The id of the first rule that `text` breaks, or None."""
-    return next((rule.id for rule in rules() if rule.matches(text)), None)
+    long = max(map(len, text.split()), default=0) >= _LONG
+    for rule, search in _searches(long):
+        if search(text) is not None and rule.matches(text):
+            return rule.id
+    return None
+
+
+@cache
+def _searches(long: bool) -> tuple[tuple[Rule, Callable[[str], object]], ...]:
+    """The rules for a text with or without long runs of letters, each with its bare search: a call a rule is dear."""
+    return tuple((rule, rule.pattern.search) for rule in rules() if long or not rule.long)
 
 
 def _plugin_rules() -> tuple[Rule, ...]:
@@ -96,8 +111,20 @@ def _plugin_rules() -> tuple[Rule, ...]:
                 continue
             rule_id = str(kind.secret_type).lower().replace(" ", "-")
             confirm = getattr(kind, "is_formally_valid", None)
-            found.extend(Rule(id=rule_id, pattern=_in_any_script(rule), confirm=confirm) for rule in kind.denylist)
+            found.extend(
+                Rule(id=rule_id, pattern=_in_any_script(rule), long=_is_long(rule), confirm=confirm)
+                for rule in kind.denylist
+            )
     return tuple(found)
+
+
+def _is_long(pattern: re.Pattern[str]) -> bool:
+    """True for the shape `name = value` of detect-secrets, whose value is a fixed number of letters, 24 or more.
+
+    Its many spellings of the name are most of the time that all rules take.
+    """
+    value = re.search(r"\(\?: \*\)\(\?:\"\|'\|\)\(\[[a-zA-Z0-9_\\-]+\]\{(\d+)\}", pattern.pattern.replace("\\'", "'"))
+    return value is not None and int(value.group(1)) >= _LONG
 
 
 def _in_any_script(pattern: re.Pattern[str]) -> re.Pattern[str]:

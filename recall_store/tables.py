@@ -140,17 +140,21 @@ def remove(db: sqlite3.Connection, namespace_id: int, keys: Iterable[int]) -> No
         _count(db, namespace_id, last_key=None, live=-live, total=-total)
 
 
-def forget_history(db: sqlite3.Connection, namespace_id: int, id: str) -> None:
-    """Blank the texts of a memory's history."""
-    db.execute("UPDATE history SET record = NULL WHERE namespace_id = ? AND id = ?", (namespace_id, id))
+def forget_history(db: sqlite3.Connection, namespace_id: int, ids: Iterable[str]) -> None:
+    """Blank the texts of memories' histories."""
+    db.executemany(
+        "UPDATE history SET record = NULL WHERE namespace_id = ? AND id = ?", ((namespace_id, id) for id in ids)
+    )
 
 
-def note(db: sqlite3.Connection, namespace_id: int, id: str, at: int, event: str, record: Record | None) -> None:
-    """Add an event to a memory's history."""
-    written = None if record is None else rows.to_json(record)
-    db.execute(
+def note(db: sqlite3.Connection, namespace_id: int, at: int, events: Iterable[tuple[str, str, Record | None]]) -> None:
+    """Add events to memories' histories: id, event, and the memory after it."""
+    db.executemany(
         "INSERT INTO history (namespace_id, id, at, event, record) VALUES (?, ?, ?, ?, ?)",
-        (namespace_id, id, at, event, written),
+        (
+            (namespace_id, id, at, event, None if record is None else rows.to_json(record))
+            for id, event, record in events
+        ),
     )
 
 
@@ -177,6 +181,13 @@ def by_ids(db: sqlite3.Connection, namespace_id: int, ids: Sequence[str], now: i
 
 
 def by_keys(db: sqlite3.Connection, keys: Sequence[int]) -> dict[int, Record]:
+def by_id(db: sqlite3.Connection, namespace_id: int, id: str) -> tuple[int, Record] | None:
+    """The memory with this id and its key, also one whose time has come."""
+    statement = f"SELECT key, {COLUMNS} FROM memories WHERE namespace_id = ? AND id = ?"  # noqa: S608
+    row = db.execute(statement, (namespace_id, id)).fetchone()
+    return None if row is None else (row[0], rows.from_row(row[1:]))
+
+
     """Memories by key."""
     found: dict[int, Record] = {}
     for start in range(0, len(keys), _CHUNK):
@@ -232,12 +243,6 @@ def is_known(db: sqlite3.Connection, namespace_id: int, said: bytes) -> bool:
     """True if a memory that says the same has a vector."""
     statement = "SELECT 1 FROM memories WHERE namespace_id = ? AND digest = ? LIMIT 1"
     return db.execute(statement, (namespace_id, said)).fetchone() is not None
-
-
-def expired_with_id(db: sqlite3.Connection, namespace_id: int, id: str, now: int) -> list[int]:
-    """The key of the memory with this id, if its time has come."""
-    statement = "SELECT key FROM memories WHERE namespace_id = ? AND id = ? AND expires_at <= ?"
-    return [key for (key,) in db.execute(statement, (namespace_id, id, now))]
 
 
 def expired_keys(db: sqlite3.Connection, namespace_id: int, now: int) -> list[int]:

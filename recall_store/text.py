@@ -32,6 +32,7 @@ _CJK_RANGES = (
 # Combining marks that are no `\w` but sit inside words: accents, Hebrew and Arabic points, the Indic and Thai blocks.
 _MARKS = "\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0e3e\u0e40-\u109f"
 _RUN = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
+_ASCII_RUN = re.compile(r"[a-z0-9]+")
 _CJK = re.compile(rf"[{_CJK_RANGES}]+")
 _CJK_OR_NOT = re.compile(rf"[{_CJK_RANGES}]+|[^{_CJK_RANGES}]+")
 _UNSAFE = re.compile("[\x00\ud800-\udfff]")
@@ -44,12 +45,17 @@ def clean(text: str) -> str:
 
 def normalise(text: str) -> str:
     """Clean, NFKC and lower case: the form in which two spellings of a word are the same string."""
-    return unicodedata.normalize("NFKC", clean(text)).lower()
+    return _composed(text).lower()
 
 
 def fold(text: str) -> str:
     """Clean, NFKC, blanks collapsed, case kept: the form in which two memories are the same memory."""
-    return " ".join(unicodedata.normalize("NFKC", clean(text)).split())
+    return " ".join(_composed(text).split())
+
+
+def _composed(text: str) -> str:
+    whole = clean(text)
+    return whole if whole.isascii() else unicodedata.normalize("NFKC", whole)
 
 
 def words(text: str, *, stop: bool = True) -> list[str]:
@@ -61,7 +67,7 @@ def words(text: str, *, stop: bool = True) -> list[str]:
     normal = normalise(text)
     found: list[str] = []
     ascii_only = normal.isascii()
-    for run in _RUN.findall(normal):
+    for run in (_ASCII_RUN if ascii_only else _RUN).findall(normal):
         if ascii_only or run.isascii() or not _CJK.search(run):
             found.append(run[:MAX_WORD])
             continue

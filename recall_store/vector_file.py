@@ -2,14 +2,13 @@
 
 `N.index` is a header and one small row a memory: key (int64, ascending), checksum, session, position, lengths in
 words, sign bits. The header names the embedder, dimension, epoch, count and a CRC-32 of all rows, and ends in a CRC-32
-of itself; the file is read whole when a namespace is opened. `N.vectors` is the float32 components alone: it is mapped,
-and a row is checked against its checksum when it is first read, so that opening a large one costs nothing.
+of itself; the file is read whole when a namespace is opened. `N.vectors` is the float32 components alone: a row
+is read, and checked against its checksum, when a query needs it, so that opening a large file costs nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import struct
 import tempfile
@@ -34,9 +33,6 @@ HEADER_BYTES = 128
 _HEADER = struct.Struct("<8sIIQQI64sI")
 _COUNT_AND_CHECKSUM = struct.Struct("<QI")
 _COUNT_OFFSET = 24
-_RESIDENT = 16 * 1024 * 1024
-_FAULT = 64 * 1024
-"""What Linux maps around one page that is touched."""
 
 
 class DamagedError(Exception):
@@ -83,37 +79,34 @@ def index_rows(chunk: Chunk) -> NDArray[Any]:
 
 
 class Rows:
-    """Components by position, each row checked against its checksum when it is first taken."""
+    """Components by position, each row checked against its checksum when it is first taken.
+
+    Read, and not mapped: a file cut short would kill who has it mapped, and every page that is touched would count as
+    ours (a query touches a few hundred of them).
+    """
 
     def __init__(self, index: NDArray[Any], source: Floats | IO[bytes], dimension: int) -> None:
-        """From an array, or from an open `N.vectors`. Raises OSError or ValueError if it is too short to be mapped."""
+        """From an array, or from an open `N.vectors`."""
         self._index = index
-        self._map: mmap.mmap | None = None
-        self._touched = 0
+        self._bytes = dimension * 4
+        self._dimension = dimension
+        self._handle = -1
+        self._vectors: Floats | None = None
+        self._checked: Mask = np.zeros(len(index), bool)
         if isinstance(source, np.ndarray):
             self._vectors = source
-            self._checked: Mask = np.ones(len(source), bool)
-            return
-        self._checked = np.zeros(len(index), bool)
-        self._size = len(index) * dimension * 4
-        # A descriptor of its own: its length is asked before each reading, because a file cut short kills who reads it.
-        self._handle = os.dup(source.fileno())
-        try:
-            self._map = mmap.mmap(self._handle, self._size, access=mmap.ACCESS_READ) if len(index) else None
-        except BaseException:
-            os.close(self._handle)
-            raise
-        raw = np.frombuffer(self._map if self._map is not None else b"", "<f4")
-        self._vectors = raw.reshape(len(index), dimension)
+        else:
+            self._handle = os.dup(source.fileno())
 
     def take(self, positions: Positions) -> Floats:
         """The rows at `positions`, copied. Raises DamagedError."""
-        if self._map is None:
+        if self._vectors is not None:
             return self._vectors[positions]
-        if os.fstat(self._handle).st_size < self._size:
+        size, handle = self._bytes, self._handle
+        raw = b"".join([os.pread(handle, size, at) for at in (positions * size).tolist()])
+        if len(raw) != len(positions) * size:
             raise DamagedError
-        taken: Floats = self._vectors[positions]
-        self._let_go(len(positions))
+        taken = np.frombuffer(raw, "<f4").reshape(len(positions), self._dimension)
         fresh = np.flatnonzero(~self._checked[positions])
         if len(fresh):
             at = positions[fresh]
@@ -122,15 +115,8 @@ class Rows:
             self._checked[at] = True
         return taken
 
-    def _let_go(self, rows: int) -> None:
-        """Give mapped pages back: a page of the cache costs nobody, but as ours it counts as our memory."""
-        self._touched += rows * _FAULT
-        if self._touched > _RESIDENT and self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
-            self._map.madvise(mmap.MADV_DONTNEED)
-            self._touched = 0
-
     def __del__(self) -> None:
-        if getattr(self, "_map", None) is not None:
+        if getattr(self, "_handle", -1) >= 0:
             os.close(self._handle)
 
 
@@ -187,7 +173,7 @@ class VectorFile:
         return Index(array, checksum) if bool((keys[1:] > keys[:-1]).all()) else None
 
     def rows(self, index: Index) -> Rows:
-        """The components of the rows of `index`. Raises OSError or ValueError if the file is too short."""
+        """The components of the rows of `index`. Raises OSError."""
         with self.vectors.open("rb") as file:
             return Rows(index.array, file, self.dimension)
 

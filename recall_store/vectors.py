@@ -1,4 +1,4 @@
-"""One namespace as arrays: keys, sign bits, lengths and neighbours in memory, components in the mapped file.
+"""One namespace as arrays: keys, sign bits, lengths and neighbours in memory, components in the file.
 
 `NamespaceVectors` follows the database: what its `State` says is what a `View` holds, whatever the files say.
 """
@@ -159,7 +159,7 @@ class NamespaceVectors:
         index = self._file.read(state.epoch, old.index if old is not None else None)
         if index is not None:
             view = self._extend(state, index, old, source)
-            if view is not None and _agrees(view):
+            if _agrees(view):
                 return view
         return self._rebuilt(state, source)
 
@@ -174,7 +174,7 @@ class NamespaceVectors:
         rows = Rows(array, vectors, self._dimension)
         return View(state, Index(array, 0), rows, _columns(array), None)
 
-    def _extend(self, state: State, index: Index, old: View | None, source: Source) -> View | None:
+    def _extend(self, state: State, index: Index, old: View | None, source: Source) -> View:
         known = int(index.array["key"][-1]) if len(index.array) else 0
         # Another process may have written rows that are later than this moment; they are left aside.
         if known < state.last_key:
@@ -189,10 +189,7 @@ class NamespaceVectors:
             bits = _columns(array)
         removed = np.array(source.removed(), dtype=np.int64)
         dead = np.isin(array["key"], removed) if len(removed) else None
-        try:
-            return View(state, index, self._file.rows(index), bits, dead)
-        except ValueError:
-            return None
+        return View(state, index, self._file.rows(index), bits, dead)
 
 
 def _columns(array: NDArray[Any]) -> NDArray[np.uint64]:

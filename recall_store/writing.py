@@ -5,13 +5,13 @@ from __future__ import annotations
 import tempfile
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Self
+from typing import NamedTuple, Self
 
 from . import embedding, postings, rows, tables
 from .base import Record
 from .embedders.base import Embedder
+from .vectors import State
 
 _GROUP = 1024
 """Memories written by one round of statements."""
@@ -51,29 +51,40 @@ class Vectors:
         return self._file.read(self._size)
 
 
-def unembedded(
-    db: tables.Database, namespace: str, records: Sequence[Record], said: Sequence[bytes]
-) -> dict[bytes, str]:
-    """What an embedder must read of the records that are not there yet, by digest."""
+class Seen(NamedTuple):
+    """What was there before the write lock was taken: the namespace's state, and what must be embedded, by digest."""
+
+    state: State | None
+    new: dict[bytes, str]
+
+
+def look(db: tables.Database, namespace: str, records: Sequence[Record], said: Sequence[bytes]) -> Seen:
+    """Which of the records are not there yet."""
     found = tables.find_namespace(db, namespace)
-    return {
+    new = {
         digest: rows.embedding_text(record)
         for record, digest in zip(records, said, strict=True)
         if found is None or not tables.is_known(db, found.id, digest)
     }
+    return Seen(None if found is None else found.state, new)
 
 
 class Upsert:
     """One call of upsert, inside its write transaction."""
 
-    def __init__(self, db: tables.Database, namespace_id: int, embedder: Embedder, vectors: Vectors) -> None:
+    def __init__(
+        self, db: tables.Database, found: tables.Namespace, embedder: Embedder, vectors: Vectors, seen: Seen
+    ) -> None:
         self._db = db
-        self._namespace_id = namespace_id
+        self._namespace_id = found.id
+        unchanged = seen.state == found.state or (seen.state is None and not found.state.last_key)
+        self._surely_new = seen.new if unchanged else {}
         self._embedder = embedder
         self._vectors = vectors
         self._now = rows.microseconds(datetime.now(UTC))
         self._waiting: list[tables.New] = []
-        self._waiting_by_digest: dict[bytes, Record] = {}
+        self._events: list[tuple[str, str, Record | None]] = []
+        self._written: dict[bytes, Record] = {}
         self._waiting_ids: set[str] = set()
 
     def write(self, records: Sequence[Record], said: Sequence[bytes]) -> list[Record]:
@@ -84,36 +95,41 @@ class Upsert:
 
     def _one(self, record: Record, said: bytes) -> Record:
         if record.id is None:
-            same = self._waiting_by_digest.get(said) or tables.by_digest(self._db, self._namespace_id, said, self._now)
+            same = self._written.get(said)
+            if same is None and said not in self._surely_new:
+                same = tables.by_digest(self._db, self._namespace_id, said, self._now)
             return same if same is not None else self._add(record, said, None)
         if record.id in self._waiting_ids:
             self._flush()
-        self._remove(tables.expired_with_id(self._db, self._namespace_id, record.id, self._now))
-        old = tables.by_ids(self._db, self._namespace_id, [record.id], self._now).get(record.id)
+        old = tables.by_id(self._db, self._namespace_id, record.id)
         if old is None:
             return self._add(record, said, None)
         key, before = old
-        if rows.to_row(self._filled(record, before)) == rows.to_row(before):
+        expired = before.expires_at is not None and rows.microseconds(before.expires_at) <= self._now
+        if not expired and rows.to_row(self._filled(record, before)) == rows.to_row(before):
             return before
         vector = self._vector(record, said)
-        self._remove([key])
-        return self._add(record, said, before, vector)
+        tables.remove(self._db, self._namespace_id, [key])
+        gone = rows.digest(before)
+        if gone in self._written and self._written[gone].id == before.id:
+            del self._written[gone]
+        return self._add(record, said, None if expired else before, vector)
 
     def _add(self, record: Record, said: bytes, before: Record | None, vector: bytes | None = None) -> Record:
         filled = self._filled(record, before)
         words = postings.indexed(self._namespace_id, filled)
         self._waiting.append(tables.New(filled, said, words, vector or self._vector(record, said)))
-        self._waiting_by_digest.setdefault(said, filled)
+        if filled.expires_at is None or rows.microseconds(filled.expires_at) > self._now:
+            self._written.setdefault(said, filled)
         self._waiting_ids.add(str(filled.id))
-        event = "added" if before is None else "updated"
-        tables.note(self._db, self._namespace_id, str(filled.id), self._now, event, filled)
+        self._events.append((str(filled.id), "added" if before is None else "updated", filled))
         if len(self._waiting) >= _GROUP:
             self._flush()
         return filled
 
     def _filled(self, record: Record, before: Record | None) -> Record:
         created = record.created_at or (before.created_at if before is not None else None) or rows.moment(self._now)
-        return replace(record, id=record.id or uuid.uuid4().hex, created_at=created.astimezone(UTC))
+        return rows.stored(record, id=record.id or uuid.uuid4().hex, created_at=created.astimezone(UTC))
 
     def _vector(self, record: Record, said: bytes) -> bytes:
         vector = self._vectors.get(said) or tables.known_vector(self._db, self._namespace_id, said)
@@ -122,12 +138,8 @@ class Upsert:
             vector = embedding.embed(self._embedder, [rows.embedding_text(record)])[0].tobytes()
         return vector
 
-    def _remove(self, keys: list[int]) -> None:
-        if keys:
-            tables.remove(self._db, self._namespace_id, keys)
-
     def _flush(self) -> None:
         tables.insert(self._db, self._namespace_id, self._waiting)
-        self._waiting = []
-        self._waiting_by_digest.clear()
+        tables.note(self._db, self._namespace_id, self._now, self._events)
+        self._waiting, self._events = [], []
         self._waiting_ids.clear()

@@ -65,14 +65,14 @@ class SqliteStore(Store):
         said = [rows.digest(record) for record in given]
         with self._connections.reading() as db:
             embedder = self._embedder.check(tables.meta(db, "embedder"))
-            new = writing.unembedded(db, namespace, given, said)
+            seen = writing.look(db, namespace, given, said)
         with writing.Vectors(embedder.dimension) as vectors:
             # Before the write lock is taken: an embedder may be slow.
-            vectors.fill(embedder, new)
+            vectors.fill(embedder, seen.new)
             with self._connections.writing() as db:
                 self._embedder.check(tables.meta(db, "embedder"))
                 found = tables.make_namespace(db, namespace)
-                return writing.Upsert(db, found.id, embedder, vectors).write(given, said)
+                return writing.Upsert(db, found, embedder, vectors, seen).write(given, said)
 
     def search(self, *, namespace: str, query: str, top_k: int = 5, where: Mapping[str, Any] | None = None) -> Matches:
         """See `Store.search`."""
@@ -218,9 +218,8 @@ class SqliteStore(Store):
 
     def _delete(self, db: Connection, namespace_id: int, keys: Mapping[str, int], now: int) -> None:
         tables.remove(db, namespace_id, keys.values())
-        for id in keys:
-            tables.forget_history(db, namespace_id, id)
-            tables.note(db, namespace_id, id, now, "deleted", None)
+        tables.forget_history(db, namespace_id, keys)
+        tables.note(db, namespace_id, now, [(id, "deleted", None) for id in keys])
 
     def _namespace_vectors(self, found: tables.Namespace, embedder: Embedder) -> NamespaceVectors:
         with self._mutex:
