@@ -180,7 +180,6 @@ def by_ids(db: sqlite3.Connection, namespace_id: int, ids: Sequence[str], now: i
     return found
 
 
-def by_keys(db: sqlite3.Connection, keys: Sequence[int]) -> dict[int, Record]:
 def by_id(db: sqlite3.Connection, namespace_id: int, id: str) -> tuple[int, Record] | None:
     """The memory with this id and its key, also one whose time has come."""
     statement = f"SELECT key, {COLUMNS} FROM memories WHERE namespace_id = ? AND id = ?"  # noqa: S608
@@ -188,6 +187,7 @@ def by_id(db: sqlite3.Connection, namespace_id: int, id: str) -> tuple[int, Reco
     return None if row is None else (row[0], rows.from_row(row[1:]))
 
 
+def by_keys(db: sqlite3.Connection, keys: Sequence[int]) -> dict[int, Record]:
     """Memories by key."""
     found: dict[int, Record] = {}
     for start in range(0, len(keys), _CHUNK):
