@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -44,6 +45,9 @@ def outcome(use: Callable[[Any], object], stream: Any) -> object:
 
 USES: list[tuple[Callable[[Any], object], object, bool]] = [
     (list, ["a", "b"], True),
+    (inspect.isgenerator, True, False),
+    (inspect.getgeneratorstate, inspect.GEN_CREATED, False),
+    (lambda stream: (next(stream), inspect.getgeneratorstate(stream))[1], inspect.GEN_SUSPENDED, True),
     (lambda stream: stream.send(None), "a", True),
     (lambda stream: stream.send(5), 'TypeError("can\'t send non-None value to a just-started generator")', False),
     (lambda stream: (outcome(lambda s: s.send(5), stream), list(stream))[1], ["a", "b"], True),
@@ -93,3 +97,7 @@ def test_a_lazy_async_stream_does_what_an_async_generator_does(
     asked: list[str] = []
     assert outcome(use, words_later([])) == expected == outcome(use, lazy_later(asked))
     assert asked == (["asked"] if asks else [])
+
+
+def test_what_is_read_later_is_an_asynchronous_generator_to_whoever_asks() -> None:
+    assert inspect.isasyncgen(lazy_later([])) and not inspect.isgenerator(lazy_later([]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager
-from types import CodeType, MethodType
+from types import AsyncGeneratorType, CodeType, GeneratorType, MethodType
 from typing import Any, TypeAlias, cast
 
 __all__ = ["GeneratorFunction", "LazyAsyncStream", "LazyStream", "There", "primed", "primed_async"]
@@ -27,6 +27,14 @@ class LazyStream:
         self._start: Callable[[], Any] | None = start
         self._there = there
         self._stream: Any = None
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        # Frameworks ask `inspect.isgenerator` or `isinstance` what it is.
+        return GeneratorType
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream if self._stream is not None else _unstarted(), name)
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -65,6 +73,14 @@ class LazyAsyncStream:
         self._start: Callable[[], Awaitable[Any]] | None = start
         self._there = there
         self._stream: Any = None
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        # As above.
+        return AsyncGeneratorType
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream if self._stream is not None else _unstarted_async(), name)
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
