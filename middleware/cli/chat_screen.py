@@ -114,10 +114,10 @@ class Screen:
 
     async def markdown(self, text: str) -> None:
         """Print a whole reply."""
-        from rich.markdown import Markdown
+        from .chat_markdown import markdown_of
 
         try:
-            await self.print(Markdown(plain(text), hyperlinks=False))
+            await self.print(markdown_of(text))
         except Exception:  # noqa: BLE001  (a reply that the renderer chokes on is shown as it is)
             await self.say(text)
 

@@ -14,11 +14,13 @@ class StreamingModel:
 
     `calls` are the tool calls of the next replies, `(name, arguments)` each: one list a reply, in place of a text but
     `let me see`. A text with `slow` in it gets its first word and then nothing until `gate` is set, one with `silent`
-    nothing at all. `bodies` are the requests, `asked` counts them.
+    nothing at all, and nor does a request whose number, counted from 1, is in `held`. `bodies` are the requests,
+    `asked` counts them.
     """
 
     def __init__(self) -> None:
         self.bodies: list[dict[str, Any]] = []
+        self.held: set[int] = set()
         self.calls: list[list[tuple[str, dict[str, Any]]]] = []
         self.gate = threading.Event()
         self.asked = threading.Semaphore(0)
@@ -34,14 +36,16 @@ class StreamingModel:
                 self.send_header("content-type", "text/event-stream")
                 self.end_headers()
                 try:
+                    if len(model.bodies) in model.held:
+                        model.gate.wait(90)
                     if model.calls:
-                        self.call(model.calls.pop(0), len(model.bodies))
+                        self.call(model.calls.pop(0), len(model.bodies), "slow" in text.lower())
                         return
-                    if "silent" in text:
-                        model.gate.wait(20)
+                    if "silent" in text.lower():
+                        model.gate.wait(90)
                     self.chunk({"choices": [choice("echo: ")], "usage": None})
-                    if "slow" in text:
-                        model.gate.wait(20)
+                    if "slow" in text.lower():
+                        model.gate.wait(90)
                     self.chunk({"choices": [choice(text)], "usage": None})
                     usage = {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
                     self.chunk({"choices": [], "usage": usage})
@@ -49,8 +53,10 @@ class StreamingModel:
                 except OSError:
                     pass
 
-            def call(self, calls: list[tuple[str, dict[str, Any]]], number: int) -> None:
+            def call(self, calls: list[tuple[str, dict[str, Any]]], number: int, slow: bool) -> None:
                 self.chunk({"choices": [choice("let me see")], "usage": None})
+                if slow:
+                    model.gate.wait(90)
                 for place, (name, arguments) in enumerate(calls):
                     text = json.dumps(arguments)
                     for piece in (text[:3], text[3:]):

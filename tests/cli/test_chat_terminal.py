@@ -56,6 +56,15 @@ def test_a_paste_of_3000_characters_is_a_placeholder_for_the_person_and_a_body_f
     asyncio.run(play())
 
 
+def test_markup_in_a_reply_is_shown_and_not_left_out(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            await chat.turn("a <b>bold</b> <think> <q:tag> <!-- word --> **strong**")
+            await chat.until(lambda: "echo: a <b>bold</b> <think> <q:tag> <!-- word --> strong" in chat.printed)
+
+    asyncio.run(play())
+
+
 def test_alt_enter_and_ctrl_j_begin_a_new_line(model: StreamingModel, place: Path) -> None:
     async def play() -> None:
         async with chatting(place, model) as chat:
