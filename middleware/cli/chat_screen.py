@@ -20,7 +20,6 @@ from prompt_toolkit.output import Output
 from ..chat.cells import State
 from ..chat.terminal.mirror import Mirror
 from ..chat.terminal.searching import Search
-from .failures import plain
 from .screen import console, safe
 
 if TYPE_CHECKING:
