@@ -22,7 +22,23 @@ URLS: dict[str, Callable[[str], str]] = {
     "postgresql": lambda _: server().empty("isolation"),
     "sqlite": lambda folder: f"sqlite:///{folder}/memories.db",
 }
-WORDS = tuple("harbour tide boat running runs green pier 设备 清单 Ωμέγα café sailor sailors letter storm".split())
+WORDS = (
+    "harbour",
+    "tide",
+    "boat",
+    "running",
+    "runs",
+    "green",
+    "pier",
+    "设备",
+    "清单",
+    "Ωμέγα",
+    "café",
+    "sailor",
+    "sailors",
+    "letter",
+    "storm",
+)
 QUERIES = ("green boats in the harbour", "the sailor runs", "设备清单", "storm letter pier tide", "Ωμέγα café")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 QUIET = settings(
