@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import glob
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -19,7 +19,7 @@ from .commands import Command
 from .mentions import Mention, mentions
 from .queue import Item
 
-__all__ = ["Expansion", "Image", "expand"]
+__all__ = ["IMAGE_TYPES", "Expansion", "Image", "expand"]
 
 _MOST_CHARACTERS = 100_000
 _MOST_TOGETHER = 400_000
@@ -28,13 +28,14 @@ _MOST_SEARCHED = 5_000
 _MOST_NAMES = 200
 _MOST_IMAGE_BYTES = 5_000_000
 _PROBE = 8_192
-_IMAGES = {
+IMAGE_TYPES: Mapping[str, str] = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
     ".jpeg": "image/jpeg",
     ".gif": "image/gif",
     ".webp": "image/webp",
 }
+"""Media types by the ends of names, in small letters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +56,16 @@ class Expansion:
     notices: tuple[str, ...] = ()
 
 
-def expand(item: Item, *, folder: Path, commands: Mapping[str, Command] | None = None) -> Expansion:
-    """Expand one item; only files inside of `folder` are read, symbolic links followed.
+def expand(
+    item: Item,
+    *,
+    folder: Path,
+    commands: Mapping[str, Command] | None = None,
+    attached: Collection[Path] = (),
+) -> Expansion:
+    """Expand one item; only files inside of `folder` are read, symbolic links followed, and the `attached` ones.
 
+    `attached` are resolved paths of what the person dropped on the chat by hand.
     A command that is not in `commands` is sent as it was typed. A file that is missing, outside, binary or
     unreadable is told of and not sent; a text over 100,000 code points is cut, and says so to the model. Never
     raises for what a mention names.
@@ -66,7 +74,7 @@ def expand(item: Item, *, folder: Path, commands: Mapping[str, Command] | None =
     command = (commands or {}).get(item.command)
     if command is not None:
         text = command.prompt(trim(item.text[len(item.command) + 1 :]))
-    reading = _Reading(folder=folder.resolve())
+    reading = _Reading(folder=folder.resolve(), attached=attached)
     for mention in mentions(item.visible):
         reading.mention(mention)
     parts = (text, reading.block()) if reading.bodies else (text,)
@@ -78,6 +86,7 @@ class _Reading:
     """What was read so far for one item."""
 
     folder: Path
+    attached: Collection[Path] = ()
     bodies: list[tuple[str, str]] = field(default_factory=list)
     images: list[Image] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
@@ -118,7 +127,7 @@ class _Reading:
                 yield self.folder / name
 
     def _existing(self, path: Path, written: str) -> None:
-        if not path.is_relative_to(self.folder):
+        if not path.is_relative_to(self.folder) and path not in self.attached:
             self.notices.append(f"@{written}: outside of {self.folder}, not sent")
             return
         if path in self.seen:
@@ -130,7 +139,7 @@ class _Reading:
                 self._names(path, written)
             elif not stat.S_ISREG(mode):
                 self.notices.append(f"@{written}: no regular file, not sent")
-            elif path.suffix.lower() in _IMAGES:
+            elif path.suffix.lower() in IMAGE_TYPES:
                 self._image(path, written)
             else:
                 self._text(path, written)
@@ -146,7 +155,7 @@ class _Reading:
         if path.stat().st_size > _MOST_IMAGE_BYTES:
             self.notices.append(f"@{written}: an image over {_MOST_IMAGE_BYTES:,} bytes, not sent")
             return
-        self.images.append(Image(path=written, media_type=_IMAGES[path.suffix.lower()], data=path.read_bytes()))
+        self.images.append(Image(path=written, media_type=IMAGE_TYPES[path.suffix.lower()], data=path.read_bytes()))
 
     def _text(self, path: Path, written: str) -> None:
         most = min(_MOST_CHARACTERS, self.left)

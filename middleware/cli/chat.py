@@ -9,7 +9,7 @@ import uuid
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -34,6 +34,13 @@ __all__ = ["chat"]
 @click.option("--continue", "goes_on", is_flag=True, help="Go on with the session that was used last.")
 @click.option("--no-tools", is_flag=True, help="Do not let the model read and search files of this folder.")
 @click.option("--vim", is_flag=True, help="Edit with Vim's keys; nothing that you write is attributed then.")
+@click.option(
+    "--theme",
+    type=click.Choice(["auto", "light", "dark"]),
+    default="auto",
+    show_default=True,
+    help="Colours for a light or a dark background; auto goes by COLORFGBG. NO_COLOR=1 has none.",
+)
 def chat(
     prompt: str | None,
     model: str | None,
@@ -42,6 +49,7 @@ def chat(
     goes_on: bool,
     no_tools: bool,
     vim: bool,
+    theme: Literal["auto", "light", "dark"],
 ) -> None:
     """Talk to a model, with the hooks that `firsthand hooks list` shows and the settings' memories and transcripts.
 
@@ -80,16 +88,24 @@ def chat(
         if prompt is not None:
             asyncio.run(_once(app, talk, prompt))
             return
-        asyncio.run(_converse(app, talk, session, wire, hooks, home, vim))
+        asyncio.run(_converse(app, talk, session, wire, hooks, home, vim, theme))
 
 
 async def _converse(
-    app: Middleware, talk: Talk, session: Session, wire: Wire, hooks: tuple[Hook, ...], home: Path, vim: bool
+    app: Middleware,
+    talk: Talk,
+    session: Session,
+    wire: Wire,
+    hooks: tuple[Hook, ...],
+    home: Path,
+    vim: bool,
+    theme: Literal["auto", "light", "dark"],
 ) -> None:
     from ..chat.commands import load
     from ..chat.terminal.files import Files
     from .chat_sessions import show_past
     from .chat_terminal import Terminal
+    from .chat_theme import theme_of
     from .hooks import here
     from .screen import program, warn
 
@@ -107,6 +123,7 @@ async def _converse(
         hooks=hooks,
         commands=commands,
         vim=vim,
+        theme=theme_of(theme),
     )
     async with talk:
         await terminal.screen.say("firsthand chat: /help lists the keys, /context shows what a turn was given", "dim")

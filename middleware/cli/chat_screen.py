@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
+import asyncio
+import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from prompt_toolkit.application import Application, run_in_terminal
+from prompt_toolkit.application import Application, in_terminal, run_in_terminal
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -18,8 +19,13 @@ from prompt_toolkit.layout.controls import FormattedTextControl
 from prompt_toolkit.output import Output
 
 from ..chat.cells import State
+from ..chat.terminal.editor import edited
+from ..chat.terminal.menu import Menu
 from ..chat.terminal.mirror import Mirror
 from ..chat.terminal.searching import Search
+from .chat_lines import cut, facts_in, last_lines
+from .chat_theme import THEMES, Theme
+from .failures import plain
 from .screen import console, safe
 
 if TYPE_CHECKING:
@@ -28,7 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["Screen"]
 
 _TAIL_LINES = 12
-_TAIL_CHARACTERS = 4_000
+_MENU_LINES = 8
+_TICK = 0.1
+_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 class Screen:
@@ -38,29 +46,34 @@ class Screen:
         self,
         mirror: Mirror,
         search: Search,
+        menu: Menu,
         keys: KeyBindings,
         *,
         vim: bool = False,
+        theme: Theme = THEMES["either"],
         out: Console | None = None,
         input: Input | None = None,
         output: Output | None = None,
     ) -> None:
         self.out = out or console()
+        self.out.push_theme(theme.rich())
         self.reply = ""
         self.facts: tuple[str, ...] = ()
-        self._mirror, self._search = mirror, search
+        self._mirror, self._search, self._menu, self._theme = mirror, search, menu, theme
+        self._began = 0.0
         chat = mirror.chat
         busy = Condition(lambda: chat.busy)
         waiting = Condition(lambda: len(chat.queue) > 0)
+        attached = Condition(lambda: len(chat.composer.chips) > 0)
+        choosing = Condition(lambda: bool(menu.choices))
         body = HSplit(
             [
-                ConditionalContainer(
-                    Window(FormattedTextControl(self._tail), dont_extend_height=True, wrap_lines=True), filter=busy
-                ),
+                ConditionalContainer(Window(FormattedTextControl(self._tail), dont_extend_height=True), filter=busy),
                 ConditionalContainer(
                     Window(FormattedTextControl(self._waiting), dont_extend_height=True, height=Dimension(max=4)),
                     filter=waiting,
                 ),
+                ConditionalContainer(Window(FormattedTextControl(self._chips), height=1), filter=attached),
                 Window(
                     BufferControl(mirror.buffer, include_default_input_processors=False),
                     get_line_prefix=self._prefix,
@@ -69,31 +82,37 @@ class Screen:
                     height=Dimension(min=1, max=10),
                 ),
                 ConditionalContainer(
+                    Window(FormattedTextControl(self._choices), dont_extend_height=True), filter=choosing
+                ),
+                ConditionalContainer(
                     HSplit(
                         [
                             Window(FormattedTextControl(self._found), height=1),
                             Window(
                                 BufferControl(search.buffer, include_default_input_processors=False),
-                                get_line_prefix=lambda line, wrapped: [("fg:ansicyan", "search: ")],
+                                get_line_prefix=lambda line, wrapped: [("class:mark", "search: ")],
                                 height=1,
                             ),
                         ]
                     ),
                     filter=has_focus(search.buffer),
                 ),
-                Window(FormattedTextControl(self._status), height=1, style="reverse"),
+                Window(FormattedTextControl(self._status), height=1, style="class:status"),
             ]
         )
         self.app: Application[None] = Application(
             layout=Layout(body, focused_element=mirror.buffer),
             key_bindings=keys,
+            style=theme.prompt_toolkit(),
             input=input,
             output=output,
             mouse_support=False,
             erase_when_done=True,
             editing_mode=EditingMode.VI if vim else EditingMode.EMACS,
         )
+        self.app.pre_run_callables.append(self._start)
         # Printing in cooked mode would turn an Enter that is typed meanwhile into a newline.
+        self._cooked_mode = self.app.input.cooked_mode
         self.app.input.cooked_mode = nullcontext  # type: ignore[method-assign]
         # A lone Esc cancels: nobody waits half a second for that.
         self.app.ttimeoutlen = 0.05
@@ -116,40 +135,89 @@ class Screen:
         from .chat_markdown import markdown_of
 
         try:
-            await self.print(markdown_of(text))
+            await self.print(markdown_of(text, code_theme=self._theme.code))
         except Exception:  # noqa: BLE001  (a reply that the renderer chokes on is shown as it is)
             await self.say(text)
 
+    async def edit(self, text: str) -> str:
+        """What the person makes of a text in an editor of their own; printing waits. Raises `EditorFailed`."""
+        async with in_terminal():
+            with self._cooked_mode():
+                return await asyncio.to_thread(edited, text)
+
+    def _start(self) -> None:
+        self.app.create_background_task(self._tick())
+
+    async def _tick(self) -> None:
+        """Keep the spinner turning while a turn runs."""
+        while True:
+            await asyncio.sleep(_TICK)
+            if self._mirror.chat.busy:
+                self.app.invalidate()
+            else:
+                self._began = 0.0
+
     def _tail(self) -> StyleAndTextTuples:
-        if not self.reply:
-            return [("fg:ansibrightblack", "… (Esc cancels, Ctrl+Q queues)")]
-        width = max(20, shutil.get_terminal_size().columns - 1)
-        lines = [
-            line[at : at + width]
-            for line in self.reply[-_TAIL_CHARACTERS:].split("\n")
-            for at in range(0, len(line) or 1, width)
-        ]
-        return [("", "\n".join(lines[-_TAIL_LINES:]))]
+        size = self.app.output.get_size()
+        self._began = self._began or time.monotonic()
+        seconds = time.monotonic() - self._began
+        sign = _SPINNER[int(seconds / _TICK) % len(_SPINNER)]
+        keys = "Esc cancels, Enter adds to it, Ctrl+Q queues"
+        doing = "answering" if self.reply else "waiting for the model"
+        hint = ("class:hint", cut(f"{sign} {doing}, {seconds:.0f} s ({keys})", size.columns - 1))
+        room = min(_TAIL_LINES, size.rows - 7)
+        if not self.reply or room < 1:
+            return [hint]
+        return [("", "\n".join(last_lines(plain(self.reply), size.columns - 1, room)) + "\n"), hint]
 
     def _waiting(self) -> StyleAndTextTuples:
         items = self._mirror.chat.queue.items
-        lines = [f"  waits: {' '.join((item.visible or item.text).split())}" for item in items]
-        return [("fg:ansibrightblack", "\n".join(lines))]
+        width = self.app.output.get_size().columns - 1
+        lines = [cut(f"  waits: {' '.join(plain(item.visible or item.text).split())}", width) for item in items]
+        return [("class:hint", "\n".join(lines))]
+
+    def _chips(self) -> StyleAndTextTuples:
+        chips = " ".join(f"[image {plain(chip)}]" for chip in self._mirror.chat.composer.chips)
+        hint = "  goes along with a text; Backspace takes it off"
+        width = self.app.output.get_size().columns - 1
+        return [("class:chip", cut(chips, width)), ("class:hint", hint if len(chips) + len(hint) < width else "")]
 
     def _prefix(self, line: int, wrapped: int) -> StyleAndTextTuples:
         mark = "! " if self._mirror.chat.shell else "> "
-        return [("bold fg:ansicyan", mark if line == 0 and wrapped == 0 else "  ")]
+        return [("class:mark", mark if line == 0 and wrapped == 0 else "  ")]
+
+    def _choices(self) -> StyleAndTextTuples:
+        size, choices, at = self.app.output.get_size(), self._menu.choices, self._menu.at
+        room = max(1, min(_MENU_LINES, size.rows - 4))
+        first = min(max(0, at - room + 1), max(0, len(choices) - room)) if at >= room else 0
+        shown = choices[first : first + room]
+        wide = min(max((len(choice.shown) for choice in shown), default=0), size.columns // 2)
+        rows: StyleAndTextTuples = []
+        for number, choice in enumerate(shown, first):
+            sign = "❯ " if number == at else "  "
+            name = f"{sign}{plain(choice.shown):<{wide}}" if choice.meaning else f"{sign}{plain(choice.shown)}"
+            name = cut(name, size.columns - 1)
+            meaning = cut(f"  {' '.join(plain(choice.meaning).split())}", max(0, size.columns - 1 - len(name)))
+            rows += [("class:chosen" if number == at else "", name), ("class:hint", meaning), ("", "\n")]
+        more = f"  {at + 1} of {len(choices)}: Tab takes it, arrows choose" if len(choices) > room else ""
+        return [*rows, ("class:hint", cut(more, size.columns - 1))] if more else rows[:-1]
 
     def _status(self) -> StyleAndTextTuples:
-        tainted = self._mirror.chat.composer.state is State.TAINTED
+        chat = self._mirror.chat
+        facts = self.facts
+        if chat.shelf:
+            facts = (f"{len(chat.shelf)} stashed (Ctrl+S)", *facts)
         # What is not known to be typed here reaches hooks without a submitted_prompt: that is worth a word.
-        facts = ("unattributed text", *self.facts) if tainted else self.facts
+        if chat.composer.state is State.TAINTED:
+            facts = ("unattributed text", *facts)
         if self.app.editing_mode is EditingMode.VI:
             facts = ("INSERT" if self.app.vi_state.input_mode is InputMode.INSERT else "NORMAL", *facts)
-        return [("", " " + " · ".join(facts))]
+        return [("", f" {facts_in(facts, self.app.output.get_size().columns - 2)}")]
 
     def _found(self) -> StyleAndTextTuples:
         if not self._search.buffer.text:
-            return [("fg:ansibrightblack", "type a part of it; Enter sends, Tab takes, Ctrl+R older, Esc leaves")]
+            return [("class:hint", "type a part of it; Enter sends, Tab takes, Ctrl+R older, Esc leaves")]
         match = self._search.match
-        return [("fg:ansibrightblack", "nothing found")] if match is None else [("", " ".join(match.split()))]
+        if match is None:
+            return [("class:hint", "nothing found")]
+        return [("", cut(" ".join(plain(match).split()), self.app.output.get_size().columns - 1))]

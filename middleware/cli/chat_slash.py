@@ -19,7 +19,7 @@ from .screen import safe
 if TYPE_CHECKING:
     from .chat_terminal import Terminal
 
-__all__ = ["LOCAL", "run_command", "run_shell", "side_question"]
+__all__ = ["LOCAL", "MEANINGS", "run_command", "run_shell", "side_question"]
 
 _HELP: Final[Mapping[str, str]] = {
     "/help": "this list",
@@ -31,12 +31,16 @@ _HELP: Final[Mapping[str, str]] = {
     "/export [FILE]": "write the conversation to FILE: .md, .html, .json or .jsonl",
     "/btw TEXT": "ask beside the running turn: no hooks, no memories, and nothing of it stays",
     "! COMMAND": "run a shell command here; nothing goes to the model",
-    "@FILE": "send a file of this folder along",
+    "@FILE": "send a file of this folder along, or an image; so does an image that is dropped on the window",
+    "Tab, arrows": "take a command or a file from the menu, choose another",
     "Enter, Alt+Enter or Ctrl+J": "send; a new line",
     "Esc or Ctrl+C": "cancel the turn (your text comes back), take back what waits, or empty the composer (Ctrl+C)",
     "Ctrl+Q": "queue: wait until the turn is over",
     "Up, Down, Ctrl+R": "history, and a search in it",
-    "Ctrl+_": "undo",
+    "Ctrl+_, Alt+_": "undo, redo",
+    "Ctrl+S": "stash the draft; in an empty composer, take the last one out (it is unattributed then)",
+    "Ctrl+X Ctrl+E": "write it in $VISUAL or $EDITOR",
+    "Ctrl+K, Ctrl+U, Ctrl+W, Ctrl+Y": "cut to the end, to the start, a word; put it back",
     "Ctrl+D, exit": "leave",
 }
 _MOST_OUTPUT: Final = 100_000
@@ -220,3 +224,6 @@ _COMMANDS: Final[Mapping[str, Callable[[Terminal, str], Awaitable[None]]]] = {
 
 LOCAL: Final = (*_COMMANDS, "btw")
 """The commands that the terminal runs itself."""
+
+MEANINGS: Final[Mapping[str, str]] = {key[1:].split()[0]: said for key, said in _HELP.items() if key[0] == "/"}
+"""What each of them does, by name."""

@@ -12,15 +12,20 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 
 from ..chat import Cancelled, Effect, Given, Quit, Refused, RunCommand, RunShell, Send, SideQuestion
+from ..chat.cells import Act
+from ..chat.dropping import images_in
+from ..chat.terminal.editor import EditorFailed
 from ..chat.terminal.files import Files
 from ..chat.terminal.keys import bindings
+from ..chat.terminal.menu import Menu
 from ..chat.terminal.mirror import Mirror
 from ..chat.terminal.searching import Search
 from ..chat.terminal.talk import Talk
 from ..chat.terminal.wire import Added, Wire
 from .chat_screen import Screen
 from .chat_sessions import show_past
-from .chat_slash import LOCAL, run_command, run_shell, side_question
+from .chat_slash import LOCAL, MEANINGS, run_command, run_shell, side_question
+from .chat_theme import THEMES, Theme
 from .chat_turn import Turn, run_turn
 from .failures import one_line
 
@@ -50,6 +55,7 @@ class Terminal:
         hooks: tuple[Hook, ...] = (),
         commands: Mapping[str, Command] | None = None,
         vim: bool = False,
+        theme: Theme = THEMES["either"],
         out: Console | None = None,
         input: Input | None = None,
         output: Output | None = None,
@@ -62,8 +68,14 @@ class Terminal:
         self.mirror = Mirror(self.chat)
         self.chat.composer.set_vim(vim)
         self.found = Search(self.chat)
-        keys = bindings(self.mirror, self.found, self)
-        self.screen = Screen(self.mirror, self.found, keys, vim=vim, out=out, input=input, output=output)
+        self.attached: set[Path] = set()
+        prompts = {name: made.description or "a prompt of yours" for name, made in self.commands.items()}
+        meanings = {**MEANINGS, **prompts, "exit": "leave"}
+        self.menu = Menu(self.mirror, meanings, folder, start=self.beside, redraw=lambda: self.screen.app.invalidate())
+        keys = bindings(self.mirror, self.found, self.menu, self)
+        self.screen = Screen(
+            self.mirror, self.found, self.menu, keys, vim=vim, theme=theme, out=out, input=input, output=output
+        )
         self._effects: asyncio.Queue[Effect] = asyncio.Queue()
         self._turn: Turn | None = None
         self._beside: set[asyncio.Task[None]] = set()
@@ -79,6 +91,10 @@ class Terminal:
             await self.screen.app.run_async()
         finally:
             log.removeHandler(notices)
+            # What was written and not sent is there again the next time.
+            self.mirror.agree()
+            self.chat.keep()
+            self._persist()
             turn = self._turn.task if self._turn is not None else None
             tasks = [worker, *self._beside, *([turn] if turn is not None else [])]
             for task in tasks:
@@ -106,6 +122,38 @@ class Terminal:
             self.found.begin()
         self.screen.app.layout.focus(self.found.buffer if on else self.mirror.buffer)
         self.mirror_back()
+
+    def paste(self, text: str) -> None:
+        """Take what was pasted: as chips when it is paths of images, as a terminal writes them for dropped files."""
+        images = () if self.chat.shell else images_in(text, self.folder)
+        self.attached |= {(self.folder / path).resolve() for path in images}
+        if images:
+            self.mirror.attach(images)
+        else:
+            self.mirror.paste(text)
+
+    def stash(self) -> None:
+        """Put the draft away, or into an empty composer the last one that was."""
+        self.mirror.agree()
+        if self.chat.put_away() or self.chat.take_out():
+            self.mirror.show()
+            self._persist()
+
+    def edit(self) -> None:
+        """Open the draft in an editor; what comes back is one change, beside what was given back meanwhile."""
+        self.mirror.agree()
+        self.beside(self._edit())
+
+    async def _edit(self) -> None:
+        before = self.chat.composer.text
+        try:
+            after = await self.screen.edit(before)
+        except EditorFailed as error:
+            await self.screen.say(str(error), "red")
+            return
+        now = self.chat.composer.text
+        self.chat.composer.change(after if now == before else f"{now}\n{after}", Act.EDITOR)
+        self.mirror.show()
 
     def interrupt(self) -> bool:
         """Esc or Ctrl+C: cancel what runs, else take back what waits, else leave shell mode; False for nothing."""

@@ -112,7 +112,9 @@ async def _refused(terminal: Terminal, turn: Turn, refusal: HookBlocked) -> tupl
 
 async def _expanded(terminal: Terminal, item: Item, note: str) -> Expansion:
     """Show what goes out, and read the files that it mentions."""
-    expansion = await asyncio.to_thread(expand, item, folder=terminal.folder, commands=terminal.commands)
+    expansion = await asyncio.to_thread(
+        expand, item, folder=terminal.folder, commands=terminal.commands, attached=frozenset(terminal.attached)
+    )
     await terminal.screen.typed(f"{item.visible}{note}")
     for notice in expansion.notices:
         await terminal.screen.say(notice, "dim")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.test_layering import ROOT, imported
 
-PURE = ("cells", "chat", "composer", "effects", "history", "mentions", "pastes", "queue", "turns")
+PURE = ("cells", "chat", "completing", "composer", "effects", "history", "mentions", "pastes", "queue", "turns")
 
 
 @pytest.mark.parametrize("name", PURE)

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from prompt_toolkit.filters import Condition, FilterOrBool, has_focus, vi_insert_mode, vi_mode, vi_navigation_mode
+from prompt_toolkit.application import get_app
+from prompt_toolkit.filters import (
+    Condition,
+    Filter,
+    FilterOrBool,
+    has_focus,
+    vi_insert_mode,
+    vi_mode,
+    vi_navigation_mode,
+)
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
+from .menu import Menu
 from .mirror import Mirror
 from .searching import Search
 
@@ -30,11 +40,20 @@ class Owner(Protocol):
     def search(self, on: bool) -> None:
         """Open the search, or go back to the draft."""
 
+    def paste(self, text: str) -> None:
+        """Take what the terminal says was pasted: a text, or paths of images."""
+
+    def stash(self) -> None:
+        """Put the draft away, or take the last one out."""
+
+    def edit(self) -> None:
+        """Open the draft in the person's editor."""
+
     def leave(self) -> None:
         """End the chat."""
 
 
-def bindings(mirror: Mirror, search: Search, owner: Owner) -> KeyBindings:
+def bindings(mirror: Mirror, search: Search, menu: Menu, owner: Owner) -> KeyBindings:
     """The keys of the chat; those of prompt_toolkit that only move the cursor stay as they are."""
     keys = KeyBindings()
     buffer = mirror.buffer
@@ -55,18 +74,20 @@ def bindings(mirror: Mirror, search: Search, owner: Owner) -> KeyBindings:
     def _(event: KeyPressEvent) -> None:
         if event.data == "!" and not buffer.text and not chat.shell:
             chat.toggle_shell(True)
-        elif event.data.isprintable() or event.data == "\t":
+        elif event.data.isprintable():
             mirror.type(event.data)
+            menu.look()
 
     @keys.add(Keys.BracketedPaste, filter=composing)
     def _(event: KeyPressEvent) -> None:
-        mirror.paste(event.data)
+        owner.paste(event.data)
 
     @on("backspace")
     def _() -> None:
         if chat.shell and not buffer.text:
             chat.toggle_shell(False)
         mirror.backspace()
+        menu.look()
 
     @on("c-c", filter=composing)
     def _() -> None:
@@ -105,9 +126,35 @@ def bindings(mirror: Mirror, search: Search, owner: Owner) -> KeyBindings:
     on("c-w")(lambda: mirror.kill(mirror.word, mirror.at))
     on("escape", "backspace", filter=composing & ~vi_mode)(lambda: mirror.kill(mirror.word, mirror.at))
     on("escape", "d", filter=composing & ~vi_mode)(mirror.kill_word)
+    on("c-s", filter=composing)(owner.stash)
+    on("c-x", "c-e", filter=composing)(owner.edit)
+    on("c-z", filter=composing)(lambda: get_app().suspend_to_background())
+    _choosing(on, menu, composing & (~vi_mode | vi_insert_mode), mirror)
     _searching(on, search, owner)
     on("c-r")(lambda: owner.search(True))
     return keys
+
+
+def _choosing(
+    on: Callable[..., Callable[[Callable[[], object]], None]], menu: Menu, typing: Filter, mirror: Mirror
+) -> None:
+    is_open = Condition(lambda: bool(menu.choices)) & typing
+
+    def open_or_take() -> None:
+        if menu.choices:
+            menu.take()
+            return
+        menu.look()
+        if not menu.choices and not menu.is_reading:
+            mirror.type("\t")
+
+    on("tab", filter=typing)(open_or_take)
+    on("up", filter=is_open)(lambda: menu.move(-1))
+    on("down", filter=is_open)(lambda: menu.move(1))
+    on("c-p", filter=is_open)(lambda: menu.move(-1))
+    on("c-n", filter=is_open)(lambda: menu.move(1))
+    on("escape", filter=is_open)(menu.close)
+    on("enter", filter=is_open & Condition(lambda: menu.takes_enter))(menu.take)
 
 
 def _searching(

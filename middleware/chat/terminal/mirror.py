@@ -6,6 +6,8 @@ taints.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
@@ -59,9 +61,25 @@ class Mirror:
         self.show(self.chat.composer.paste(text, self.at))
 
     def backspace(self) -> None:
-        """Delete before the cursor."""
+        """Delete before the cursor; at the start of the text, the last chip."""
         if self.at:
             self.show(self.chat.composer.backspace(self.at))
+        elif self.chat.composer.chips:
+            self.chat.composer.detach(self.chat.composer.chips[-1])
+
+    def complete(self, start: int, end: int, text: str) -> None:
+        """Put a completion in the place of a range: an edit like any other."""
+        whole = self.chat.composer.text
+        if whole[end : end + 1].isspace():
+            text = text.removesuffix(" ")
+        self.chat.composer.change(whole[:start] + text + whole[end:], Act.COMPLETE)
+        self.show(start + len(text))
+
+    def attach(self, paths: Iterable[str]) -> None:
+        """Add chips for what is not attached yet."""
+        for path in paths:
+            if path not in self.chat.composer.chips:
+                self.chat.composer.attach(path)
 
     def delete(self) -> None:
         """Delete at the cursor."""
