@@ -9,7 +9,7 @@ from recall_store import Match
 
 from .injection import Memory, is_line_of
 
-__all__ = ["memories_of"]
+__all__ = ["age_of", "memories_of"]
 
 
 def memories_of(matches: list[Match], delivered: Any, top_k: int) -> tuple[Memory, ...]:
@@ -26,12 +26,13 @@ def memories_of(matches: list[Match], delivered: Any, top_k: int) -> tuple[Memor
         sent = delivered.get(record.id)
         if record.id is not None and (sent is None or (sent != version and not is_line_of(text, sent))):
             found.append(
-                Memory(id=record.id, text=text, score=match.score, age=_age(record.created_at, now), version=version)
+                Memory(id=record.id, text=text, score=match.score, age=age_of(record.created_at, now), version=version)
             )
     return tuple(found[:top_k])
 
 
-def _age(created: datetime | None, now: datetime) -> str:
+def age_of(created: datetime | None, now: datetime) -> str:
+    """How long ago that was, as people say it: "3 days ago"; "" for no moment."""
     if created is None:
         return ""
     seconds = max(0.0, (now - created).total_seconds())

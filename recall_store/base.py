@@ -188,8 +188,8 @@ class Store(ABC):
     def import_(self, *, namespace: str, lines: Iterable[str | bytes], progress: Progress | None = None) -> int:
         """Upsert the lines that `export` gave; return how many memories they were. Blank lines are skipped.
 
-        Stored in groups of 256. Raises RecordError, ReservedTagError or SecretError with the number of the line; the
-        groups before it are kept, and importing them again changes nothing.
+        All lines are looked at first: RecordError, ReservedTagError or SecretError, with the number of the line, means
+        that nothing was stored. They are stored in groups of 256; stopped in between, importing again goes on.
         """
         from .jsonl import read
 

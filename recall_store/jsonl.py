@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 
 from .base import Progress, Record, Store
 from .errors import RecordError
@@ -20,19 +21,36 @@ def write(store: Store, namespace: str) -> Iterator[str]:
 
 def read(store: Store, namespace: str, lines: Iterable[str | bytes], progress: Progress | None) -> int:
     """See `Store.import_`."""
-    whole = lines if isinstance(lines, list) else list(lines)
-    count = 0
-    group: list[Record] = []
-    for number, line in enumerate(whole, 1):
-        if line.strip():
-            group.append(_record(number, line))
-            count += 1
-        if len(group) == GROUP or number == len(whole):
-            store.upsert(namespace=namespace, records=group)
-            group = []
-            if progress is not None:
-                progress(number, len(whole))
-    return count
+    return keep(store, namespace, records_in(lines), progress)
+
+
+def records_in(lines: Iterable[str | bytes]) -> list[Record]:
+    """The memories in `lines`, every one looked at. Raises RecordError or a kind of it, with the number of the line."""
+    found: list[Record] = []
+    for number, line in enumerate(lines, 1):
+        bare = _without_mark(line) if number == 1 else line
+        if bare.strip():
+            found.append(_record(number, bare))
+    return found
+
+
+def keep(store: Store, namespace: str, records: Sequence[Record], progress: Progress | None = None) -> int:
+    """Store records in groups; return how many. Stopped in between, the same call goes on: what is there stays one.
+
+    Those with dates go in by their dates, and what was exported as one moment, newest first, from its end.
+    """
+    if all(record.created_at is not None for record in records):
+        records = [*reversed(records)]
+        records.sort(key=attrgetter("created_at"))
+    for start in range(0, len(records), GROUP):
+        store.upsert(namespace=namespace, records=records[start : start + GROUP])
+        if progress is not None:
+            progress(min(start + GROUP, len(records)), len(records))
+    return len(records)
+
+
+def _without_mark(line: str | bytes) -> str | bytes:
+    return line.removeprefix("\ufeff") if isinstance(line, str) else line.removeprefix(b"\xef\xbb\xbf")
 
 
 def _record(number: int, line: str | bytes) -> Record:

@@ -22,7 +22,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "demo": "Show three turns: what was typed, sent, traced, recalled, resumed.",
     "chat": "Talk to a model, and see what hooks and memories add.",
     "transcript": "Show, list, search, export, check, count, import and erase transcripts.",
-    "recall": "Add memories to a store, search it, and have it forget.",
+    "recall": "Add, search, list, export, import, forget and serve memories.",
     "hooks": "List, test and trust hooks; print their JSON Schemas.",
     "settings": "List every setting, its value and where it came from.",
 }

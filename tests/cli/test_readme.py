@@ -113,9 +113,8 @@ def test_its_commands_are_the_command_lines() -> None:
         "demo",
         "chat",
         *transcripts,
-        "recall add",
-        "recall search",
-        "recall forget",
+        *(f"recall {name}" for name in ("add", "search", "list", "forget", "history")),
+        *(f"recall {name}" for name in ("import", "export", "reindex", "vacuum", "serve")),
         *hooks,
         "settings",
     ]

@@ -1,4 +1,4 @@
-"""`firsthand recall add` and `search`."""
+"""`firsthand recall add`, `search` and `forget`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ STORE = ("--store", "sqlite:///m.db", "--namespace", "ada")
 def test_what_was_added_is_found(run: Run) -> None:
     assert run("recall", "add", "the", "CI", "runner", "is", "called", "brontes", *STORE).exit_code == 0
     [row] = json.loads(run("recall", "search", "which runner?", "--json", *STORE).stdout)
-    assert list(row) == ["id", "score", "lexical", "cosine", "title", "text", "created_at"]
-    assert row["text"] == "the CI runner is called brontes"
+    assert list(row)[:4] == ["id", "score", "lexical", "cosine"]
+    assert {name: row[name] for name in ("text", "title", "type", "author", "expires_at")} == {
+        "text": "the CI runner is called brontes",
+        "title": "",
+        "type": "user",
+        "author": "user",
+        "expires_at": None,
+    }
 
 
 def test_what_is_there_is_not_stored_twice(run: Run) -> None:

@@ -1,0 +1,186 @@
+"""`firsthand recall search`, `list` and `history`: what is remembered, since when, and by whom."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..matches import age_of
+from ..settings import Settings
+from .failures import Command, Failure
+from .recall_places import as_json, existing, filters, label, place, row_of, where_of
+
+if TYPE_CHECKING:
+    from recall_store import Match, Record
+
+__all__ = ["history", "list_", "search"]
+
+_SHORTEST = 30
+
+
+@click.command(cls=Command)
+@click.argument("query", nargs=-1, required=True)
+@place
+@click.option("--top-k", type=click.IntRange(min=1), metavar="N", help="Most memories to print; else recall_top_k.")
+@filters
+@as_json("a list of {id, score, lexical, cosine, type, author, title, text, created_at, ...}")
+def search(
+    query: tuple[str, ...],
+    namespace: str | None,
+    store: str | None,
+    top_k: int | None,
+    types: tuple[str, ...],
+    authors: tuple[str, ...],
+    after: datetime | None,
+    before: datetime | None,
+    as_json: bool,
+) -> None:
+    """Print the memories that answer QUERY, best first; none is an answer too.
+
+    The score is made of `words` (1 for the best match by words) and `meaning` (a cosine); compare it in one answer.
+    """
+    url, name, embedder = existing(store, namespace)
+    from recall_store import open_store
+
+    with open_store(url, embedder) as opened:
+        matches = opened.search(
+            namespace=name,
+            query=" ".join(query),
+            top_k=top_k if top_k is not None else Settings.load().recall_top_k,
+            where=where_of(types, authors, after, before),
+        )
+    if as_json:
+        from .screen import print_json
+
+        print_json([_scored(match) for match in matches])
+    elif matches:
+        _print_matches(matches)
+    else:
+        click.echo(f"No memory of {name} answers that.", err=True)
+
+
+@click.command("list", cls=Command)
+@place
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Most memories to print.")
+@click.option("--offset", type=click.IntRange(min=0), default=0, help="How many to leave out first.")
+@filters
+@as_json("a list of {id, type, author, title, description, text, source, metadata, created_at, expires_at}")
+def list_(
+    namespace: str | None,
+    store: str | None,
+    limit: int,
+    offset: int,
+    types: tuple[str, ...],
+    authors: tuple[str, ...],
+    after: datetime | None,
+    before: datetime | None,
+    as_json: bool,
+) -> None:
+    """List memories, the newest first."""
+    url, name, embedder = existing(store, namespace)
+    from recall_store import open_store
+
+    with open_store(url, embedder) as opened:
+        where = where_of(types, authors, after, before)
+        found = opened.list(namespace=name, where=where, limit=limit + 1, offset=offset)
+    shown = found[:limit]
+    if as_json:
+        from .screen import print_json
+
+        print_json([row_of(record) for record in shown])
+    elif shown:
+        _print_records(shown)
+        if len(found) > limit:
+            click.echo(f"There are more: --offset {offset + limit}", err=True)
+    else:
+        click.echo(f"Nothing of that kind is remembered of {name}.", err=True)
+
+
+@click.command(cls=Command)
+@click.argument("id_", metavar="ID")
+@place
+@as_json("a list of {event, at, memory}; of what was deleted, memory is null")
+def history(id_: str, namespace: str | None, store: str | None, as_json: bool) -> None:
+    """Print what happened to the memory of this ID, oldest first."""
+    url, name, embedder = existing(store, namespace)
+    from recall_store import open_store
+
+    with open_store(url, embedder) as opened:
+        changes = opened.history(namespace=name, id=id_)
+    if not changes:
+        raise Failure(f"{name} never had a memory of that id; `firsthand recall list` prints ids")
+    if as_json:
+        from .screen import print_json
+
+        print_json(
+            [
+                {
+                    "event": change.event,
+                    "at": change.at.isoformat(),
+                    "memory": row_of(change.record) if change.record is not None else None,
+                }
+                for change in changes
+            ]
+        )
+        return
+    from .screen import console, safe
+
+    out, table = console(), _table("when", "event", ratio="memory")
+    for change in changes:
+        memory = safe(label(change.record)) if change.record is not None else safe("(its words are gone)", "dim")
+        table.add_row(change.at.astimezone().isoformat(" ", "seconds"), change.event, memory)
+    out.print(table)
+
+
+def _scored(match: Match) -> dict[str, Any]:
+    row = row_of(match.record)
+    scores = {name: round(getattr(match, name), 4) for name in ("score", "lexical", "cosine")}
+    return {"id": row.pop("id"), **scores, **row}
+
+
+def _print_matches(matches: list[Match]) -> None:
+    from .screen import console, safe
+
+    table = _table("score", "words", "meaning", "age", "author", ratio="memory", last="id")
+    now = datetime.now(UTC)
+    for match in matches:
+        record = match.record
+        scores = (f"{score:.2f}" for score in (match.score, match.lexical, match.cosine))
+        table.add_row(
+            *scores, age_of(record.created_at, now), record.author, _memory(record), safe(str(record.id), "dim")
+        )
+    console().print(table)
+
+
+def _print_records(records: list[Record]) -> None:
+    from .screen import console, safe
+
+    table = _table("age", "type", "author", ratio="memory", last="id")
+    now = datetime.now(UTC)
+    for record in records:
+        table.add_row(
+            age_of(record.created_at, now), record.type, record.author, _memory(record), safe(str(record.id), "dim")
+        )
+    console().print(table)
+
+
+def _memory(record: Record) -> Any:
+    from .screen import safe
+
+    title = safe(f"{record.title}: " if record.title else "", "bold")
+    return title.append_text(safe(record.text))
+
+
+def _table(*columns: str, ratio: str, last: str | None = None) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in columns:
+        right = name in ("score", "words", "meaning")
+        table.add_column(name, justify="right" if right else "left", no_wrap=True)
+    table.add_column(ratio, overflow="fold", ratio=1, min_width=_SHORTEST)
+    if last is not None:
+        table.add_column(last, overflow="fold", min_width=12)
+    return table

@@ -1,0 +1,55 @@
+"""`firsthand recall serve`: one namespace's memories for agents, by the Model Context Protocol."""
+
+from __future__ import annotations
+
+import click
+
+from .failures import Command, Failure
+from .recall_places import place, resolved
+
+__all__ = ["serve"]
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@click.command(cls=Command)
+@place
+@click.option("--http", is_flag=True, help="Serve over streamable HTTP; else on standard input and output.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8365, show_default=True, help="With --http; 0: any free."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="With --http: the address to listen at.")
+@click.option(
+    "--allow-host", "hosts", multiple=True, metavar="NAME[:PORT]", help="With --http: another name to be asked by."
+)
+def serve(namespace: str | None, store: str | None, http: bool, port: int, host: str, hosts: tuple[str, ...]) -> None:
+    """Serve the memories of one namespace to an agent: search_memory, upsert_memory, delete_memory, list_memories.
+
+    There is no log-in. Over HTTP only this machine is answered, and only requests that name it, unless --host and
+    --allow-host say otherwise.
+    """
+    url, name, embedder = resolved(store, namespace)
+    if hosts and not http:
+        raise click.UsageError("--allow-host is about --http")
+    from recall_store import open_store
+    from recall_store.server import serve_http, serve_stdio
+
+    from .screen import warn
+
+    with open_store(url, embedder) as opened:
+        if not http:
+            serve_stdio(opened, name)
+            return
+        if host not in _LOOPBACK:
+            warn(f"firsthand: whoever reaches {host} can read and write the memories of {name}: there is no log-in")
+        try:
+            serve_http(
+                opened,
+                name,
+                host=host,
+                port=port,
+                allowed_hosts=hosts,
+                ready=lambda at: warn(f"Serving the memories of {name} at {at} (Ctrl+C ends)"),
+            )
+        except OSError as error:
+            raise Failure(f"{host}:{port} cannot be had: {error.strerror or error}; name another with --port") from None
