@@ -132,7 +132,10 @@ class NamespaceVectors:
         self._mutex = threading.Lock()
 
     def ask(self, state: State, source: Source, question: Callable[[View], Answer]) -> Answer:
-        """What `question` says of the view at `state`; asked again, if a file found damaged on the way was rebuilt."""
+        """What `question` says of the view at `state`; asked again, if a file found damaged on the way was rebuilt.
+
+        Raises DamagedError if the vectors of the source itself are not what their checksums say.
+        """
         try:
             return question(self.view(state, source))
         except DamagedError:

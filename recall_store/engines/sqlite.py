@@ -9,7 +9,7 @@ import contextlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import Connection
@@ -21,11 +21,12 @@ from .. import embedders, embedding, postings, reindexing, rows, searching, tabl
 from ..base import Changes, Match, Matches, Names, Progress, Record, Records, Store, check_ids, check_namespace
 from ..connections import BUSY_SECONDS, Connections
 from ..embedders.base import Embedder
-from ..errors import BusyError, UrlError
+from ..errors import BusyError, OpenError, UrlError
 from ..filters import parse
 from ..guard import check_record
 from ..text import clip, too_short, words
-from ..vectors import NamespaceVectors
+from ..vector_file import DamagedError
+from ..vectors import Answer, NamespaceVectors, View
 
 OPEN_NAMESPACES = 256
 """Namespaces whose vectors stay in memory (90 bytes a memory, and its mapped file)."""
@@ -91,9 +92,10 @@ class SqliteStore(Store):
             only = None if chosen.any else tables.allowed_keys(db, found.id, chosen, now)
             places = postings.places(db, found.id, words(asked))
             vector = embedding.embed(embedder, [asked])[0]
-            ranked = self._namespace_vectors(found, embedder).ask(
-                found.state,
-                tables.source(db, found.id),
+            ranked = self._ask(
+                db,
+                found,
+                embedder,
                 lambda view: searching.ranked(
                     view,
                     places,
@@ -220,6 +222,17 @@ class SqliteStore(Store):
         tables.remove(db, namespace_id, keys.values())
         tables.forget_history(db, namespace_id, keys)
         tables.note(db, namespace_id, now, [(id, "deleted", None) for id in keys])
+
+    def _ask(
+        self, db: Connection, found: tables.Namespace, embedder: Embedder, question: Callable[[View], Answer]
+    ) -> Answer:
+        try:
+            vectors = self._namespace_vectors(found, embedder)
+            return vectors.ask(found.state, tables.source(db, found.id), question)
+        except DamagedError:
+            raise OpenError(
+                f"{self._connections.path} has damaged vectors; call reindex, which makes them anew from the texts"
+            ) from None
 
     def _namespace_vectors(self, found: tables.Namespace, embedder: Embedder) -> NamespaceVectors:
         with self._mutex:

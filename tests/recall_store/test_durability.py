@@ -1,0 +1,145 @@
+"""Nothing lost, nothing resurrected, nothing unsaid: kills, crowds, damage, full disks. The long runs are by hand."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recall_store import OpenError, Record, StoreError, open_store
+from recall_store.engines.sqlite import SqliteStore
+from tests.recall_store.crashing import crash
+from tests.recall_store.crowding import crowd
+
+
+def url_of(folder: Path) -> str:
+    return f"sqlite:///{folder}/memories.db"
+
+
+def test_a_writer_killed_three_times_loses_nothing_and_nothing_comes_back(tmp_path: Path) -> None:
+    crash(tmp_path, kills=3, seed=5)
+
+
+def test_eight_processes_at_once_never_hear_that_the_store_is_locked(tmp_path: Path) -> None:
+    assert crowd(url_of(tmp_path), 8, "--rounds", "3") == [3] * 8
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = tmp_path_factory.mktemp("whole")
+    with open_store(url_of(folder)) as store:
+        records = [Record(text=f"lighthouse number {i}", metadata={"n": i}) for i in range(120)]
+        store.upsert(namespace="n", records=records)
+        store.vacuum()
+    return (folder / "memories.db").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["cut", "flip", "page", "other"])
+@pytest.mark.parametrize("seed", range(12))
+def test_a_damaged_database_is_refused_by_name_or_answers_and_says_nothing_strange(
+    whole: bytes, kind: str, seed: int, tmp_path: Path
+) -> None:
+    rng, raw, folder = random.Random(seed), bytearray(whole), tmp_path
+    if kind == "cut":
+        del raw[rng.randrange(1, len(raw)) :]
+    elif kind == "flip":
+        for _ in range(2**seed // 20 + 1):
+            raw[rng.randrange(len(raw))] ^= 0xFF
+    elif kind == "page":
+        page = rng.randrange(len(raw) // 4096)
+        raw[page * 4096 : (page + 1) * 4096] = rng.randbytes(4096)
+    else:
+        raw = bytearray(rng.randbytes(rng.randrange(1, 9000)))
+    (folder / "memories.db").write_bytes(bytes(raw))
+    try:
+        with open_store(url_of(folder)) as store:
+            store.search(namespace="n", query="lighthouse number 7")
+            store.list(namespace="n")
+            store.upsert(namespace="n", records=[Record(text="one more lighthouse")])
+            store.delete(namespace="n", ids=[str(record.id) for record in store.list(namespace="n", limit=3)])
+            store.vacuum()
+    except StoreError as error:
+        assert "memories.db" in str(error) and "\n" not in str(error)
+
+
+def test_a_damaged_vector_in_the_database_is_named_and_reindex_makes_it_anew(tmp_path: Path) -> None:
+    with open_store(url_of(tmp_path)) as store:
+        store.upsert(namespace="n", records=[Record(text=f"lighthouse number {i}") for i in range(20)])
+    db = sqlite3.connect(tmp_path / "memories.db")
+    db.execute("UPDATE vectors SET vector = zeroblob(length(vector)) WHERE key = 7")
+    db.commit()
+    db.close()
+    with open_store(url_of(tmp_path)) as store:
+        with pytest.raises(OpenError, match=r"memories\.db has damaged vectors; call reindex"):
+            store.search(namespace="n", query="lighthouse number 6", top_k=20)
+        assert store.reindex() == 20
+        assert len(store.search(namespace="n", query="lighthouse number 6", top_k=20)) == 20
+
+
+def test_a_full_disk_is_named_and_the_store_stays_whole(tmp_path: Path) -> None:
+    with open_store(url_of(tmp_path)) as store:
+        assert isinstance(store, SqliteStore)
+        store.upsert(namespace="n", records=[Record(text="the boat is green")])
+        with store._connections.bare() as db:
+            db.execute("PRAGMA max_page_count = 1")
+        with pytest.raises(OpenError, match=r"the disk of .*memories\.db is full; free some space"):
+            store.upsert(namespace="n", records=[Record(text=f"note {i} " * 50) for i in range(500)])
+        with store._connections.bare() as db:
+            db.execute("PRAGMA max_page_count = 1000000")
+        assert [record.text for record in store.list(namespace="n")] == ["the boat is green"]
+        store.upsert(namespace="n", records=[Record(text="there is room again")])
+
+
+def test_a_disk_without_room_for_the_vector_files_costs_no_answer(tmp_path: Path) -> None:
+    with open_store(url_of(tmp_path)) as store:
+        store.upsert(namespace="n", records=[Record(text=f"lighthouse number {i}") for i in range(300)])
+    script = """
+import resource, signal, sys
+from recall_store import open_store
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+with open_store(sys.argv[1]) as store:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+    print(len(store.search(namespace="n", query="lighthouse number 7", top_k=300)))
+"""
+    ran = subprocess.run([sys.executable, "-c", script, url_of(tmp_path)], capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("300\n", "")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write into any folder")
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with open_store(url_of(tmp_path)):
+        pass
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(OpenError, match="permissions"):
+            open_store(url_of(tmp_path))
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_deleted_memory_is_in_no_byte_on_disk_after_vacuum_while_the_store_is_open_twice(tmp_path: Path) -> None:
+    secret = [f"zanzibar{i}" for i in range(200)]
+    with open_store(url_of(tmp_path)) as store, open_store(url_of(tmp_path)) as other:
+        kept = [Record(text=f"kept {i}", source={"session": "s", "position": i + 0.5}) for i in range(200)]
+        gone = [
+            Record(text=f"{word} lives here", title=f"{word}title", source={"session": "s", "position": i})
+            for i, word in enumerate(secret)
+        ]
+        stored = store.upsert(namespace="n", records=gone)
+        store.upsert(namespace="n", records=kept)
+        store.upsert(namespace="n", records=[Record(id=stored[0].id, text="zanzibar0 was changed")])
+        other.search(namespace="n", query="zanzibar7")
+        vectors = sqlite3.connect(tmp_path / "memories.db").execute("SELECT vector FROM vectors LIMIT 200").fetchall()
+        assert store.delete(namespace="n", ids=[str(record.id) for record in stored[:150]]) == 150
+        assert store.forget(namespace="n", query="lives here") == 50
+        store.vacuum()
+        for path in tmp_path.rglob("*"):
+            raw = path.read_bytes() if path.is_file() else b""
+            assert b"zanzibar" not in raw and not any(vector in raw for (vector,) in vectors[:150])
+        assert other.search(namespace="n", query="zanzibar7 zanzibar9") == []
+        assert len(other.search(namespace="n", query="kept", top_k=300)) == 200
