@@ -12,6 +12,7 @@ from urllib.parse import quote
 from ..chat import RunCommand, SideQuestion
 from ..chat.terminal.talk import TurnFailed
 from ..parts import trim
+from .chat_context import context_view
 from .chat_sessions import opened, sessions_of
 from .failures import Failure
 from .screen import safe
@@ -23,7 +24,7 @@ __all__ = ["LOCAL", "MEANINGS", "run_command", "run_shell", "side_question"]
 
 _HELP: Final[Mapping[str, str]] = {
     "/help": "this list",
-    "/context": "what hooks and memories added to the last turn",
+    "/context [all]": "what the model got with the last turn, and who added it; all unfolds it",
     "/hooks": "the hooks that run here",
     "/memory [TEXT]": "the memories of the last turn, or those that answer TEXT",
     "/rewind [N|list]": "take the last N turns out of the conversation; list numbers them",
@@ -117,13 +118,12 @@ async def _help(terminal: Terminal, arguments: str) -> None:
 
 
 async def _context(terminal: Terminal, arguments: str) -> None:
-    if not terminal.added:
-        await terminal.screen.say("nothing was added to the last turn: the model got your words and no more", "dim")
+    if not terminal.sent:
+        await terminal.screen.say("nothing was sent to the model yet, or a hook refused it", "dim")
         return
-    for added in terminal.added:
-        source = "from memory" if added.source == "memory" else "from a hook"
-        await terminal.screen.say(f"\n{source}, {len(added.text):,} characters:", "bold magenta")
-        await terminal.screen.say("\n".join(f"| {line}" for line in added.text.split("\n")), "magenta")
+    columns, ran = terminal.screen.out.width, terminal.wire.ran
+    view = context_view(terminal.sent, terminal.added, ran, columns=columns, whole=arguments == "all")
+    await terminal.screen.print(view)
 
 
 async def _hooks(terminal: Terminal, arguments: str) -> None:

@@ -41,7 +41,10 @@ __all__ = ["Terminal"]
 
 
 class Terminal:
-    """One chat on one terminal. `added` is what the last turn was sent beside the person's words."""
+    """One chat on one terminal.
+
+    `sent` is the person's text of the last turn and the bodies of its files, `added` what went out beside them.
+    """
 
     def __init__(
         self,
@@ -63,6 +66,7 @@ class Terminal:
         self.app, self.talk, self.session, self.wire = app, talk, session, wire
         self.files, self.folder, self.hooks = files, folder, hooks
         self.commands = {name: made for name, made in (commands or {}).items() if name not in LOCAL}
+        self.sent: tuple[str, ...] = ()
         self.added: tuple[Added, ...] = ()
         self.chat = files.chat(local=LOCAL, prompts=tuple(self.commands))
         self.mirror = Mirror(self.chat)
@@ -200,7 +204,7 @@ class Terminal:
     async def enter(self, session: Session) -> None:
         """Go on with a stored session, and show the end of it."""
         self.talk.move(session)
-        self.session, self.added = session, ()
+        self.session, self.sent, self.added = session, (), ()
         await show_past(self.screen, session)
 
     def beside(self, work: Coroutine[Any, Any, None]) -> None:

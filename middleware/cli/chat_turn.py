@@ -69,6 +69,8 @@ async def _talk(terminal: Terminal, effect: Send, turn: Turn) -> None:
     expansion = await _expanded(terminal, effect.item, "")
     submission = effect.submission(expansion.parts, session=terminal.session.id)
     added: dict[Added, None] = {}
+    terminal.sent, terminal.added = (), ()
+    terminal.wire.ran.clear()
 
     async def steer() -> Content | None:
         turn.steered = terminal.chat.steer()
@@ -82,7 +84,7 @@ async def _talk(terminal: Terminal, effect: Send, turn: Turn) -> None:
             async for event in events:
                 if not turn.said:
                     added |= dict.fromkeys(terminal.wire.added())
-                    terminal.added = tuple(added)
+                    terminal.sent, terminal.added = expansion.parts, tuple(added)
                 turn.produced, turn.steered = True, ()
                 if isinstance(event, Called):
                     turn.calls.add(event.id)

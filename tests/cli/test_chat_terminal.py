@@ -200,8 +200,8 @@ def test_context_shows_what_was_added_and_from_where(model: StreamingModel, plac
         async with chatting(place, model) as chat:
             await chat.turn("hello")
             chat.keys("/context\r")
-            await chat.until(lambda: "from a hook, 13 characters:" in chat.printed)
-            await chat.until(lambda: "| branch <main>" in chat.printed)
+            await chat.until(lambda: "added by the hook state" in chat.printed)
+            await chat.until(lambda: "│ branch <main>" in chat.printed)
             assert chat.values == ["hello"]
 
     asyncio.run(play())
@@ -211,7 +211,7 @@ def test_help_hooks_and_memory_are_no_turns(model: StreamingModel, place: Path) 
     async def play() -> None:
         async with chatting(place, model) as chat:
             chat.keys("/help\r/hooks\r/memory\r/memory brontes\r")
-            await chat.until(lambda: "what hooks and memories added to the last turn" in chat.printed)
+            await chat.until(lambda: "what the model got with the last turn, and who added it" in chat.printed)
             await chat.until(lambda: "no hook runs here; `firsthand hooks list` says why" in chat.printed)
             await chat.until(lambda: "no memory went with the last turn" in chat.printed)
             await chat.until(lambda: "no memories here: set `store` and `user`" in chat.printed)
@@ -233,7 +233,7 @@ def test_btw_is_asked_beside_the_running_turn_without_hooks_and_leaves_nothing(
             model.gate.set()
             await chat.done(1)
             chat.keys("/context\r")
-            await chat.until(lambda: "| branch <main>" in chat.printed)
+            await chat.until(lambda: "│ branch <main>" in chat.printed)
             await chat.turn("next")
             assert chat.values == ["slow one", "next"]
             assert [text_of(message) for message in model.bodies[-1]["messages"]] == [

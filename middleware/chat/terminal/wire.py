@@ -15,7 +15,7 @@ from ...injection import HOOK_TAG, MEMORY_TAG
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
-__all__ = ["Added", "Wire"]
+__all__ = ["Added", "Ran", "Wire"]
 
 _TAGGED = re.compile(
     rf"^<({re.escape(HOOK_TAG)}|{re.escape(MEMORY_TAG)})>\n(.*?)\n?</\1>[ \t]*$", re.DOTALL | re.MULTILINE
@@ -35,12 +35,22 @@ class Added:
         return sum(line.startswith("- ") for line in self.text.splitlines()) if self.source == "memory" else 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """One hook that ran for a turn; `gave` says whether it succeeded and answered anything."""
+
+    name: str
+    milliseconds: float
+    gave: bool
+
+
 class Wire:
     """Notes the body of every request of a client, and the trace of every span of a provider."""
 
     def __init__(self) -> None:
         self._body = b""
         self.trace_id = ""
+        self.ran: list[Ran] = []
         self._aside: set[asyncio.Task[object] | None] = set()
 
     @contextmanager
@@ -85,6 +95,8 @@ class Wire:
         from opentelemetry import trace
         from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
 
+        from ...telemetry import names
+
         wire = self
 
         class Noting(SpanProcessor):
@@ -95,6 +107,13 @@ class Wire:
                     task = asyncio.current_task()
                 if context is not None and context.is_valid and task not in wire._aside:
                     wire.trace_id = f"{context.trace_id:032x}"
+
+            def on_end(self, span: Any) -> None:
+                told = span.attributes or {}
+                if names.HOOK_NAME in told:
+                    gave = told.get(names.HOOK_OUTCOME) == "success" and bool(told.get(names.HOOK_OUTPUT_CHARS))
+                    took = float(told.get(names.HOOK_DURATION_MS, 0))
+                    wire.ran.append(Ran(name=str(told[names.HOOK_NAME]), milliseconds=took, gave=gave))
 
         provider: object = None
         if any(name.startswith("OTEL_EXPORTER_OTLP") for name in os.environ):
