@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
 from .base import Record
 from .errors import RecordError, ReservedTagError, SecretError
 from .reserved import reserved_tag
-from .secrets import find_secret
+from .secrets import find_secret, find_secrets
+
+_OBJECTS = ("source", "metadata")
 
 
 def check_record(record: object) -> None:
@@ -25,16 +29,27 @@ def check_record(record: object) -> None:
                 f"record field {name!r} holds the reserved tag <{tag}>, which marks injected text; "
                 "store only what its author wrote"
             )
-        rule = find_secret(text)
-        if rule is not None:
-            raise SecretError(f"record field {name!r} holds a secret (rule {rule}); remove it and store the rest")
+        # A quote or a line end inside of a value is escaped in JSON, where some rules look for it.
+        for held in (text, *(_strings(getattr(record, name)) if name in _OBJECTS else ())):
+            if find_secret(held) is not None:
+                found = find_secrets(held)
+                rules = f"rule{'s' if len(found) > 1 else ''} {', '.join(found)}"
+                raise SecretError(f"record field {name!r} holds a secret ({rules}); remove it and store the rest")
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
 
 
 def _texts(record: Record) -> list[tuple[str, str]]:
     found = [(name, getattr(record, name)) for name in ("text", "title", "description", "id")]
-    found += [
-        (name, json.dumps(value, ensure_ascii=False))
-        for name in ("source", "metadata")
-        if (value := getattr(record, name))
-    ]
+    found += [(name, json.dumps(value, ensure_ascii=False)) for name in _OBJECTS if (value := getattr(record, name))]
     return [(name, text) for name, text in found if text]

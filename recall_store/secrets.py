@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from unicodedata import normalize
 
 _VENDOR_SHAPES = (
     ("anthropic-key", "sk-ant-", r"[A-Za-z0-9_-]{20,}"),
@@ -24,13 +25,25 @@ _VENDOR_SHAPES = (
     ("perplexity-key", "pplx-", r"[A-Za-z0-9]{40,}"),
     ("replicate-key", "r8_", r"[A-Za-z0-9]{30,}"),
     ("nvidia-key", "nvapi-", r"[A-Za-z0-9_-]{40,}"),
-    ("fireworks-key", "fw_", r"(?=[A-Za-z]*[0-9])[A-Za-z0-9]{20,}"),
+    ("fireworks-key", "fw_", r"(?=[A-Za-z]*[0-9])[A-Za-z0-9]{21,}"),
     ("tavily-key", "tvly-", r"(?:dev-|prod-)?[A-Za-z0-9]{20,}"),
     ("langsmith-key", "lsv2_", r"(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}"),
     ("logfire-key", "pylf_v", r"[0-9]+_[a-z]{2}_[A-Za-z0-9]{20,}"),
+    ("cerebras-key", "csk-", r"(?=[a-z]*[0-9])[a-z0-9]{40,}"),
+    ("together-key", "tgp_v1_", r"[A-Za-z0-9_-]{40,}"),
+    ("elevenlabs-key", "sk_", r"[0-9a-f]{48}"),
+    ("voyage-key", "pa-", r"(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{40,}"),
+    ("jina-key", "jina_", r"[A-Za-z0-9_-]{40,}"),
+    ("pinecone-key", "pcsk_", r"[A-Za-z0-9_]{40,}"),
+    ("llama-cloud-key", "llx-", r"[A-Za-z0-9]{40,}"),
+    ("firecrawl-key", "fc-", r"[0-9a-f]{32}"),
+    ("databricks-token", "dapi", r"[0-9a-f]{32}"),
+    ("bedrock-key", "ABSK", r"[A-Za-z0-9+/]{100,}"),
+    ("alibaba-cloud-access-key", "LTAI", r"(?=[A-Za-z]*[0-9])[A-Za-z0-9]{20,}"),
+    ("slack-app-token", "xapp-", r"[0-9]-[A-Z0-9]+-[0-9]+-[a-z0-9]{20,}"),
     ("github-fine-grained-token", "github_pat_", r"[A-Za-z0-9_]{40,}"),
 )
-"""Id, beginning, and the rest of a key."""
+"""Id, beginning, and the rest of a key, which together have 24 characters or more."""
 
 _ARTIFACTORY_SHAPES = (
     ("AKC", r"(?=[A-Za-z]*[0-9])[A-Za-z0-9]{10,}"),
@@ -71,15 +84,34 @@ class Rule:
 def rules() -> tuple[Rule, ...]:
     """Every rule, the vendors' first. Imports detect-secrets (about 0.1 s) on the first call."""
     # The beginning stands first, for the search for a literal is fast.
-    shapes = [(name, head + _BEFORE.format(head) + rest) for name, head, rest in _VENDOR_SHAPES]
-    shapes += [
-        ("artifactory-credentials", head + _APART.format(head) + rest + _AFTER) for head, rest in _ARTIFACTORY_SHAPES
+    vendors = [(name, head + _BEFORE.format(head) + rest, True) for name, head, rest in _VENDOR_SHAPES]
+    others = [
+        ("artifactory-credentials", head + _APART.format(head) + rest + _AFTER, False)
+        for head, rest in _ARTIFACTORY_SHAPES
     ]
-    return (*(Rule(id=name, pattern=re.compile(shape)) for name, shape in shapes), *_plugin_rules())
+    others.append(("private-key", r"BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY", False))
+    shapes = [Rule(id=name, pattern=re.compile(shape), long=long) for name, shape, long in (*vendors, *others)]
+    return (*shapes, *_plugin_rules())
 
 
 def find_secret(text: str) -> str | None:
-    """The id of the first rule that `text` breaks, or None."""
+    """The id of the first rule that `text` breaks, or None.
+
+    Its compatibility form counts, too: that is what an index would hold of it.
+    """
+    found = _first(text)
+    if found is None and not text.isascii() and (plain := normalize("NFKC", text)) != text:
+        found = _first(plain)
+    return found
+
+
+def find_secrets(text: str) -> tuple[str, ...]:
+    """The ids of all rules that `text` breaks, each once, in the order of the rules."""
+    forms = {text, normalize("NFKC", text)}
+    return tuple(dict.fromkeys(rule.id for rule in rules() if any(map(rule.matches, forms))))
+
+
+def _first(text: str) -> str | None:
     long = max(map(len, text.split()), default=0) >= _LONG
     for rule, search in _searches(long):
         if search(text) is not None and rule.matches(text):
