@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import NoneType
+from typing import Final
 
 import msgspec
 
 from .parts import Reply, Usage
 
 __all__ = ["reply_from"]
+
+_COUNTS: Final = frozenset({int, NoneType})
 
 
 def reply_from(build: Callable[[], Reply]) -> Reply | None:
@@ -33,7 +37,7 @@ def _sound(reply: Reply) -> Reply:
     )
     id_is_sound = reply.id is None or type(reply.id) is str
     model_is_sound = reply.model is None or type(reply.model) is str
-    if id_is_sound and model_is_sound and all(count is None or type(count) is int for count in counts):
+    if id_is_sound and model_is_sound and _COUNTS.issuperset(map(type, counts)):
         return reply
     return msgspec.structs.replace(
         reply,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Generator, Iterator
@@ -239,9 +240,15 @@ class _Call:
 
     def answered(self, answer: Any) -> Any:
         """What the caller gets: the answer, settled now or watched to its end."""
-        from .responses import watch
+        return _watch()(answer, self.account, self._endpoint)
 
-        return watch(answer, self.account, self._endpoint)
+
+@functools.cache
+def _watch() -> Callable[[Any, Account, Endpoint], Any]:
+    """`watch`, imported by the first answer: wrapt is slow to load."""
+    from .responses import watch
+
+    return watch
 
 
 class Seam:
@@ -261,8 +268,12 @@ class Seam:
         endpoint: Endpoint | None = None,
     ) -> Any:
         """Send one request of the sync client; `endpoint` is this call's own, where the path does not say it."""
-        with outside(), self._logged():
-            return self._sent(client, post, path, arguments, endpoint)
+        with self._logged():
+            beyond = outside()
+            if beyond is None:
+                return self._sent(client, post, path, arguments, endpoint)
+            with beyond:
+                return self._sent(client, post, path, arguments, endpoint)
 
     async def send_async(
         self,
@@ -273,8 +284,12 @@ class Seam:
         endpoint: Endpoint | None = None,
     ) -> Any:
         """Send one request of the async client."""
-        with outside(), self._logged():
-            return await self._sent_async(client, post, path, arguments, endpoint)
+        with self._logged():
+            beyond = outside()
+            if beyond is None:
+                return await self._sent_async(client, post, path, arguments, endpoint)
+            with beyond:
+                return await self._sent_async(client, post, path, arguments, endpoint)
 
     def _sent(
         self, client: Any, post: Callable[..., Any], path: str, arguments: dict[str, Any], endpoint: Endpoint | None

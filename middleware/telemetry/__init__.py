@@ -4,6 +4,7 @@ Injected text is in none of them, at any setting but `capture_injected`. Importi
 and no exporter.
 """
 
+from . import names
 from .calls import HookTrace, RecallTrace
 from .coexist import outside, suppressing
 from .export import configure, flush, shutdown
@@ -24,6 +25,7 @@ __all__ = [
     "configure",
     "flush",
     "hook_label",
+    "names",
     "outside",
     "shutdown",
     "suppressing",

@@ -55,10 +55,10 @@ def suppressing(coexist: bool) -> AbstractContextManager[None]:
     return _Attached(otel_context.set_value(_OUTER, otel_context.get_current(), context))
 
 
-def outside() -> AbstractContextManager[None]:
-    """Be as before `suppressing` in the `with`; nothing where nothing is suppressed."""
+def outside() -> AbstractContextManager[None] | None:
+    """What is as before `suppressing` in its `with`; None where nothing is suppressed."""
     outer = otel_context.get_current().get(_OUTER)
-    return _Attached(outer) if isinstance(outer, Context) else _AS_IT_IS
+    return _Attached(outer) if isinstance(outer, Context) else None
 
 
 def outer_context() -> Context:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-__all__ = ["attempt", "guarded", "strict"]
+__all__ = ["attempt", "guarded", "report", "strict"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -30,7 +30,7 @@ def guarded(method: Callable[P, None]) -> Callable[P, None]:
         try:
             method(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 - the boundary: whatever fails in here, the model call goes on
-            _report(method.__qualname__, error)
+            report(method.__qualname__, error)
 
     return call
 
@@ -40,11 +40,11 @@ def attempt(where: str, build: Callable[[], T], otherwise: T) -> T:
     try:
         return build()
     except Exception as error:  # noqa: BLE001 - as above
-        _report(where, error)
+        report(where, error)
         return otherwise
 
 
-def _report(where: str, error: Exception) -> None:
+def report(where: str, error: Exception) -> None:
     """Log one line the first time that `where` fails; raise `error` when `strict`.
 
     The line names the type only: a message may quote a prompt.

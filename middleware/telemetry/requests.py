@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 from ..parts import Reply, Request, Usage, clean
@@ -11,10 +12,27 @@ from .guard import attempt
 from .labels import short
 from .redaction import redacted
 
-__all__ = ["request_attributes", "response_attributes", "token_counts"]
+__all__ = ["call_labels", "request_attributes", "response_attributes", "token_counts"]
 
 _MOST = 64
 _LONGEST = 1024
+
+
+@functools.lru_cache(256)
+def call_labels(
+    operation: str, provider: str, model: str, server_address: str | None, server_port: int | None
+) -> tuple[str, Attributes]:
+    """The name of a chat span, and what it and its metrics are labelled with; not to be changed by who gets it."""
+    labels: Attributes = {names.OPERATION: short(operation), names.PROVIDER: short(provider)}
+    name = short(operation)
+    if model:
+        labels[names.REQUEST_MODEL] = short(model)
+        name = f"{name} {labels[names.REQUEST_MODEL]}"
+    if server_address:
+        labels[names.SERVER_ADDRESS] = short(server_address)
+        if server_port is not None:
+            labels[names.SERVER_PORT] = server_port
+    return name, labels
 
 
 def request_attributes(request: Request, labels: Attributes, conversation_id: str | None) -> Attributes:

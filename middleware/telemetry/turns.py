@@ -26,11 +26,11 @@ from . import names
 from .calls import DROPPED, FAILED, Current, HookTrace, Outlets, RecallTrace
 from .coexist import outer_context
 from .content import Attributes
-from .guard import attempt, guarded
+from .guard import guarded, report
 from .injected import metadata, sizes, suspected, too_long
 from .labels import error_type, short
 from .limits import length_limit
-from .requests import request_attributes, response_attributes, token_counts
+from .requests import call_labels, request_attributes, response_attributes, token_counts
 
 __all__ = ["TurnTrace"]
 
@@ -90,16 +90,9 @@ class TurnTrace:
         if self._chat is not None or not self._pending:
             return
         self._request = request
-        labels: Attributes = {names.OPERATION: short(operation), names.PROVIDER: short(provider)}
-        if request.model:
-            labels[names.REQUEST_MODEL] = short(request.model)
-        if server_address:
-            labels[names.SERVER_ADDRESS] = short(server_address)
-            if server_port is not None:
-                labels[names.SERVER_PORT] = server_port
+        name, labels = call_labels(operation, provider, str(request.model or ""), server_address, server_port)
         self._labels = labels
         self._started = perf_counter()
-        name = f"{labels[names.OPERATION]} {labels[names.REQUEST_MODEL]}" if request.model else short(operation)
         self._chat = self._outlets.tracer.start_span(
             name,
             context=self._context,
@@ -160,11 +153,10 @@ class TurnTrace:
             elif reply is not None and reply.error:
                 found[names.ERROR_TYPE] = short(reply.error)
             failed = names.ERROR_TYPE in found
-            if self._span.is_recording():
-                for name, value in found.items():
-                    self._span.set_attribute(name, value)
-                if failed:
-                    self._span.set_status(FAILED)
+            for name, value in found.items():
+                self._span.set_attribute(name, value)
+            if failed:
+                self._span.set_status(FAILED)
             if chat is not None:
                 if origin is not None:
                     found[names.TURN_ORIGIN] = origin.value
@@ -195,9 +187,11 @@ class TurnTrace:
         )
         content: Attributes = {}
         if evented or (recording and (options.on_span or options.capture_injected)):
-            content = attempt(
-                "TurnTrace.content", lambda: self._content(request, reply, blocks, submitted_prompt), DROPPED
-            )
+            try:
+                content = self._content(request, reply, blocks, submitted_prompt)
+            except Exception as error:  # noqa: BLE001  (what redacts is the application's, and may raise anything)
+                report("TurnTrace.content", error)
+                content = DROPPED
         if recording:
             chat.set_attributes({**found, **content} if options.capture != "EVENT_ONLY" else found)
         if evented:
