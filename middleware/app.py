@@ -14,12 +14,13 @@ import recall_store
 
 from . import context, telemetry
 from .arguments import check_agent, check_id, check_user, hooks_of, no_settings, providers_of, settings_of
+from .call import Wiring
 from .hooks import FIRED, FunctionHook, Hook, HookSet, load_hooks
 from .provenance import Origin, Submission
 from .records import VERSION
 from .remember import Remember
 from .sdks import Placement, adapter_for
-from .seam import Seam, Wiring
+from .seam import Seam
 from .session import Session
 from .sessions import Sessions
 from .settings import Settings, duration
