@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -14,7 +18,7 @@ import pytest
 
 from middleware import Middleware, Origin, Settings, Submission
 from middleware.testing import Captured, Failure, capture
-from recall_store import Record
+from recall_store import Record, open_store
 
 NOTES = "You keep long-term notes"
 Scripted = Callable[[dict[str, Any]], Any]
@@ -459,6 +463,66 @@ def test_what_is_not_asked_yet_is_dropped_at_close(tmp_path: Path) -> None:
         say(app, app.wrap(captured.model.openai()), TEXT)
         assert texts(app) == []
         assert not any(map(is_question, captured.requests))
+
+
+PROGRAM = """
+import sys, threading
+from middleware import Middleware, Settings, Submission
+
+def model(messages, model="m"):
+    if "You keep long-term notes" in str(messages):
+        print("asked", flush=True)
+        threading.Event().wait()
+    return {"choices": [{"message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}]}
+
+app = Middleware(Settings(store="sqlite:///m.db", remember=sys.argv[1], user="alice"))
+with app.submitting(Submission(model_parts="I live in Oslo.", submitted_prompt="I live in Oslo.", producer="test")):
+    app.wrap_call(model)([{"role": "user", "content": "I live in Oslo."}])
+if sys.argv[1] == "model":
+    app.close()
+print("done")
+"""
+
+
+@pytest.mark.parametrize(("remember", "kept"), [("user", ["I live in Oslo."]), ("model", [])])
+def test_a_program_that_ends_keeps_what_was_said_and_waits_for_no_model(
+    remember: str, kept: list[str], tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAM, remember],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.splitlines()[-1], done.stderr) == (0, "done", "")
+    with open_store(f"sqlite:///{tmp_path}/m.db") as store:
+        assert [record.text for record in store.list(namespace="alice")] == kept
+
+
+def test_more_questions_than_can_wait_are_dropped_with_one_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    let_go = threading.Event()
+
+    def answer(body: dict[str, Any]) -> str:
+        if is_question(body):
+            let_go.wait(60)
+            return '{"facts": []}'
+        return "ok"
+
+    with room(tmp_path, "model", answer) as (captured, app):
+        client = app.wrap(captured.model.openai())
+        for number in range(30):
+            say(app, client, f"turn {number}", session=f"s{number}")
+        let_go.set()
+        app.flush(60)
+        assert len(list(filter(is_question, captured.requests))) == 16
+        assert caplog.messages == [
+            "firsthand: more turns than can be remembered at once; some are not; the calls are not affected (said once)"
+        ]
 
 
 # --- the feedback loop

@@ -39,7 +39,7 @@ def search(
 ) -> None:
     """Print the memories that answer QUERY, best first; none is an answer too.
 
-    The score is made of `words` (1 for the best match by words) and `meaning` (a cosine); compare it in one answer.
+    The score is made of `lexical` (1 for the best match by words) and `cosine` (of meanings); compare it in one answer.
     """
     url, name, embedder = existing(store, namespace)
     from recall_store import open_store
@@ -143,7 +143,7 @@ def _scored(match: Match) -> dict[str, Any]:
 def _print_matches(matches: list[Match]) -> None:
     from .screen import console, safe
 
-    table = _table("score", "words", "meaning", "age", "author", ratio="memory", last="id")
+    table = _table("score", "lexical", "cosine", "age", "author", ratio="memory", last="id")
     now = datetime.now(UTC)
     for match in matches:
         record = match.record
@@ -178,7 +178,7 @@ def _table(*columns: str, ratio: str, last: str | None = None) -> Any:
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in columns:
-        right = name in ("score", "words", "meaning")
+        right = name in ("score", "lexical", "cosine")
         table.add_column(name, justify="right" if right else "left", no_wrap=True)
     table.add_column(ratio, overflow="fold", ratio=1, min_width=_SHORTEST)
     if last is not None:

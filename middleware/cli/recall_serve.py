@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import click
 
 from .failures import Command, Failure
@@ -38,6 +40,8 @@ def serve(namespace: str | None, store: str | None, http: bool, port: int, host:
 
     with open_store(url, embedder) as opened:
         if not http:
+            # What waits for a line of standard input can only be ended so; the store is sound after any end.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             serve_stdio(opened, name)
             return
         if host not in _LOOPBACK:

@@ -129,7 +129,7 @@ def test_a_memory_takes_the_place_of_another_and_the_old_one_is_history(run: Run
 def test_a_search_shows_scores_age_and_author(run: Run) -> None:
     planted(Record(text="argus has 64 GB", author="assistant", created_at=datetime.now(UTC) - timedelta(days=3)))
     header, row = run("recall", "search", "argus", *STORE).stdout.splitlines()[:2]
-    assert header.split() == ["score", "words", "meaning", "age", "author", "memory", "id"]
+    assert header.split() == ["score", "lexical", "cosine", "age", "author", "memory", "id"]
     assert "1.00" in row
     assert "3 days ago" in row
     assert "assistant" in row

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -185,6 +187,24 @@ def test_memories_that_were_there_are_served(environment: dict[str, str], tmp_pa
 
     with serving(environment, tmp_path) as (url, _):
         assert asyncio.run(run(url)) == ["I like tea"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_while_it_waits_for_standard_input(
+    number: signal.Signals, environment: dict[str, str], tmp_path: Path
+) -> None:
+    with subprocess.Popen(
+        command(), cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(HELLO).encode() + b"\n")
+        process.stdin.flush()
+        assert b"firsthand-recall" in process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(60) == -number
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
 
 
 @pytest.mark.parametrize(
