@@ -168,14 +168,14 @@ class NamespaceVectors:
 
     def _rebuilt(self, state: State, source: Source) -> View:
         index = self._file.replace(state.epoch, _of_dimension(source.added(0), self._dimension))
-        return View(state, index, self._file.rows(index), _columns(index.array), None)
+        return View(state, index, self._file.rows(index), columns(index.array), None)
 
     def _held(self, state: State, source: Source) -> View:
         chunks = list(_of_dimension(source.added(0), self._dimension))
         array = np.concatenate([np.zeros(0, self._file.row_type), *(index_rows(chunk) for chunk in chunks)])
         vectors = np.concatenate([np.zeros((0, self._dimension), np.float32), *(chunk.vectors for chunk in chunks)])
         rows = Rows(array, vectors, self._dimension)
-        return View(state, Index(array, 0), rows, _columns(array), None)
+        return View(state, Index(array, 0), rows, columns(array), None)
 
     def _extend(self, state: State, index: Index, old: View | None, source: Source) -> View:
         known = int(index.array["key"][-1]) if len(index.array) else 0
@@ -187,15 +187,15 @@ class NamespaceVectors:
         array = index.array[:count]
         if old is not None and _starts_with(index, old.index) and old.bits.shape[1] <= count:
             start = old.bits.shape[1]
-            bits = old.bits if start == count else np.hstack([old.bits, _columns(array[start:])])
+            bits = old.bits if start == count else np.hstack([old.bits, columns(array[start:])])
         else:
-            bits = _columns(array)
+            bits = columns(array)
         removed = np.array(source.removed(), dtype=np.int64)
         dead = np.isin(array["key"], removed) if len(removed) else None
         return View(state, index, self._file.rows(index), bits, dead)
 
 
-def _columns(array: NDArray[Any]) -> NDArray[np.uint64]:
+def columns(array: NDArray[Any]) -> NDArray[np.uint64]:
     return np.ascontiguousarray(array["bits"].T)
 
 
