@@ -8,6 +8,7 @@ import sys
 import uuid
 from contextlib import closing
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -55,10 +56,9 @@ def chat(
 
     Without a key and a --base-url a small local model answers, which knows nothing but what it was sent.
     """
-    try:
-        import openai  # noqa: F401
-    except ImportError:
-        raise Failure("the chat needs the openai client: pip install 'firsthand[chat,openai]'") from None
+    # Looked for and not loaded: that takes longer than all else before the first prompt.
+    if find_spec("openai") is None:
+        raise Failure("the chat needs the openai client: pip install 'firsthand[chat,openai]'")
     from ..chat.terminal.talk import Talk
     from ..chat.terminal.wire import Wire
     from ..hooks.sources import config_folder

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from .demo_model import MODEL, answer
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -20,32 +22,31 @@ __all__ = ["client_of"]
 _SECONDS = 600
 
 
-def client_of(wire: Wire, *, base_url: str | None, model: str | None) -> tuple[AsyncOpenAI, str]:
-    """A client whose requests are noted on `wire`, and the model's name. Raises `click.UsageError`."""
-    import httpx2
-    from openai import AsyncOpenAI
-
-    from .demo_model import MODEL
-
+def client_of(wire: Wire, *, base_url: str | None, model: str | None) -> tuple[Callable[[], AsyncOpenAI], str]:
+    """What makes a client whose requests are noted on `wire`, and the model's name. Raises `click.UsageError`."""
     base_url = base_url or os.environ.get("OPENAI_BASE_URL") or None
     key = os.environ.get("OPENAI_API_KEY")
-    hooks: Any = {"request": [wire.noted]}
     if not (base_url or key):
         if model:
             raise click.UsageError("--model needs a server: set OPENAI_API_KEY, or give --base-url URL")
-        http = httpx2.AsyncClient(transport=httpx2.MockTransport(_local), event_hooks=hooks)
-        return AsyncOpenAI(base_url="http://local.invalid/v1", api_key="none-needed", http_client=http), MODEL
+        return lambda: _client(wire, base_url="http://local.invalid/v1", key=None, local=True), MODEL
     if not model:
         raise click.UsageError("a server needs --model NAME; without OPENAI_API_KEY and --base-url a local one answers")
-    http = httpx2.AsyncClient(event_hooks=hooks, timeout=_SECONDS)
-    return AsyncOpenAI(base_url=base_url, api_key=key or "none-needed", http_client=http, max_retries=1), model
+    return lambda: _client(wire, base_url=base_url, key=key, local=False), model
+
+
+def _client(wire: Wire, *, base_url: str | None, key: str | None, local: bool) -> AsyncOpenAI:
+    import httpx2
+    from openai import AsyncOpenAI
+
+    transport: Any = httpx2.MockTransport(_local) if local else None
+    http = httpx2.AsyncClient(transport=transport, event_hooks={"request": [wire.noted]}, timeout=_SECONDS)
+    return AsyncOpenAI(base_url=base_url, api_key=key or "none-needed", http_client=http, max_retries=1)
 
 
 def _local(request: Any) -> Any:
     """The local model's answer, in chunks of a word."""
     import httpx2
-
-    from .demo_model import answer
 
     body = json.loads(request.content)
     events = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in _chunks(answer(body)))

@@ -20,6 +20,7 @@ from prompt_toolkit.output import Output
 
 from ..chat.cells import State
 from ..chat.terminal.editor import edited
+from ..chat.terminal.large import LongLines, read_pastes_at_once
 from ..chat.terminal.menu import Menu
 from ..chat.terminal.mirror import Mirror
 from ..chat.terminal.searching import Search
@@ -75,7 +76,9 @@ class Screen:
                 ),
                 ConditionalContainer(Window(FormattedTextControl(self._chips), height=1), filter=attached),
                 Window(
-                    BufferControl(mirror.buffer, include_default_input_processors=False),
+                    BufferControl(
+                        mirror.buffer, input_processors=[LongLines()], include_default_input_processors=False
+                    ),
                     get_line_prefix=self._prefix,
                     wrap_lines=True,
                     dont_extend_height=True,
@@ -111,6 +114,7 @@ class Screen:
             editing_mode=EditingMode.VI if vim else EditingMode.EMACS,
         )
         self.app.pre_run_callables.append(self._start)
+        read_pastes_at_once(self.app.input)
         # Printing in cooked mode would turn an Enter that is typed meanwhile into a newline.
         self._cooked_mode = self.app.input.cooked_mode
         self.app.input.cooked_mode = nullcontext  # type: ignore[method-assign]

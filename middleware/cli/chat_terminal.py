@@ -83,6 +83,7 @@ class Terminal:
         self._effects: asyncio.Queue[Effect] = asyncio.Queue()
         self._turn: Turn | None = None
         self._beside: set[asyncio.Task[None]] = set()
+        self._loads = False
         self._tell()
 
     async def run(self) -> None:
@@ -91,6 +92,7 @@ class Terminal:
         log = logging.getLogger("firsthand")
         log.addHandler(notices)
         worker = asyncio.create_task(self._work())
+        self.screen.app.after_render += self._load
         try:
             await self.screen.app.run_async()
         finally:
@@ -104,6 +106,12 @@ class Terminal:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _load(self, _: object) -> None:
+        """Once the first prompt is there: make the client, which takes longer than all that was before it."""
+        if not self._loads:
+            self._loads = True
+            self.beside(_made(self.talk))
 
     def submit(self, *, defer: bool = False, vouch: bool = True) -> None:
         """Enter, or Ctrl+Q with `defer`; without `vouch` from Vim's NORMAL mode."""
@@ -270,6 +278,10 @@ class Terminal:
             f"{recalled} recalled",
             *([f"trace {self.wire.trace_id[:8]}"] if self.wire.trace_id else []),
         )
+
+
+async def _made(talk: Talk) -> None:
+    await asyncio.to_thread(talk.ready)
 
 
 class _Notices(logging.Handler):

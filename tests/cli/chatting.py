@@ -129,7 +129,7 @@ async def chatting(
         create_app_session(input=pipe, output=DummyOutput()),
     ):
         opened = app.open(session, resume=resumed)
-        async with Talk(app, client, "m", opened, resumed=resumed, folder=folder if tools else None) as talk:
+        async with Talk(app, lambda: client, "m", opened, resumed=resumed, folder=folder if tools else None) as talk:
             terminal = Terminal(
                 app=app,
                 talk=talk,

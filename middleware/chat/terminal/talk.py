@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
@@ -63,13 +64,14 @@ async def _nothing() -> Content | None:
 class Talk:
     """One conversation with `model`. `messages` are what was sent and answered, without what was added to them.
 
-    With `folder` the model may read what is in it. A session that is `resumed` goes on with its own messages.
+    `make` makes the client when it is needed. With `folder` the model may read what is in it. A session that is
+    `resumed` goes on with its own messages.
     """
 
     def __init__(
         self,
         app: Middleware,
-        client: AsyncOpenAI,
+        make: Callable[[], AsyncOpenAI],
         model: str,
         session: Session,
         *,
@@ -83,7 +85,9 @@ class Talk:
         self.tokens: tuple[int, int] | None = None
         self._past: list[Past] = []
         self._session = session
-        self._client = app.wrap(client, session=session)
+        self._make = make
+        self._client: AsyncOpenAI | None = None
+        self._making = threading.Lock()
         if resumed:
             self._recall(session)
 
@@ -91,7 +95,15 @@ class Talk:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        await self._client.close()
+        if self._client is not None:
+            await self._client.close()
+
+    def ready(self) -> AsyncOpenAI:
+        """The wrapped client, made the first time: an SDK takes long to load, and nobody has to wait for it."""
+        with self._making:
+            if self._client is None:
+                self._client = self._app.wrap(self._make(), session=self._session)
+            return self._client
 
     @property
     def past(self) -> tuple[Past, ...]:
@@ -101,8 +113,10 @@ class Talk:
     def move(self, session: Session) -> None:
         """Go on with a stored session: the client is bound to it, the messages are its own as they were sent."""
         self._recall(session)
-        self._session, self.tokens = session, None
-        self._client = self._app.wrap(self._client, session=session)
+        with self._making:
+            self._session, self.tokens = session, None
+            if self._client is not None:
+                self._client = self._app.wrap(self._client, session=session)
 
     def rewind(self, turns: int = 1) -> tuple[str, bool]:
         """Take back so many turns from the end, in the transcript too; answers the text of the first of them.
@@ -135,6 +149,7 @@ class Talk:
         came leaves no message; of one that broke off what came is kept, every call with an answer. Without `keep`
         there are no tools and nothing is kept. Raises `HookBlocked` and `TurnFailed`.
         """
+        client = await asyncio.to_thread(self.ready)
         import openai
 
         said: list[dict[str, Any]] = [{"role": "user", "content": content}]
@@ -144,7 +159,7 @@ class Talk:
         try:
             for rounds in range(MOST_ROUNDS + 1):
                 last, steering = rounds == MOST_ROUNDS, rounds > 0 and said[-1]["role"] == "user"
-                stream = await self._send(said, offered=tools is not None, last=last, steering=steering)
+                stream = await self._send(client, said, offered=tools is not None, last=last, steering=steering)
                 reply = Reply()
                 async with aclosing(reply.pieces(stream)) as pieces:
                     async for piece in pieces:
@@ -173,12 +188,14 @@ class Talk:
         if not reply.said:
             raise TurnFailed(f"the model {self.model} answered without a text; ask again, or use another --model")
 
-    async def _send(self, said: Sequence[dict[str, Any]], *, offered: bool, last: bool, steering: bool) -> Any:
+    async def _send(
+        self, client: AsyncOpenAI, said: Sequence[dict[str, Any]], *, offered: bool, last: bool, steering: bool
+    ) -> Any:
         options: dict[str, Any] = {"tools": list(SCHEMAS)} if offered else {}
         if offered and last:
             options["tool_choice"] = "none"
         # A client for any server has no types for a history that comes out of a transcript.
-        send: Any = self._client.chat.completions.create
+        send: Any = client.chat.completions.create
         with self._app.origin(Origin.STEER) if steering else nullcontext():
             return await send(
                 model=self.model,
