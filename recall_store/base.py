@@ -168,6 +168,17 @@ class Store(ABC):
     def history(self, *, namespace: str, id: str) -> Changes:
         """What happened to a memory, oldest first; empty for an id that never was."""
 
+    def histories(self, *, namespace: str, ids: Iterable[str]) -> Mapping[str, Changes]:
+        """The histories of several memories by id."""
+        return {id: self.history(namespace=namespace, id=id) for id in check_ids(ids)}
+
+    @abstractmethod
+    def restore(self, *, namespace: str, histories: Mapping[str, Sequence[Change]]) -> None:
+        """Put what happened elsewhere in the place of an "added", for the memories by id to which nothing else did.
+
+        For whoever moves memories; `import_` does. Nothing is looked for in the texts.
+        """
+
     def near_duplicates(
         self, *, namespace: str, ids: Iterable[str] | None = None, at_least: float = 0.5
     ) -> Iterator[NearDuplicate]:
@@ -180,7 +191,10 @@ class Store(ABC):
         return report(self, check_namespace(namespace), None if ids is None else check_ids(ids), at_least)
 
     def export(self, *, namespace: str) -> Iterator[str]:
-        """Every memory as one line of JSON, newest first, without line ends; `Record`'s fields, empty ones left out."""
+        """Every memory as one line of JSON, newest first, without line ends; `Record`'s fields, empty ones left out.
+
+        And its `history`: a list of `event`, `at` and, where the memory was another than now, `record`.
+        """
         from .jsonl import write
 
         return write(self, check_namespace(namespace))

@@ -8,7 +8,7 @@ from operator import attrgetter
 from .base import Progress, Record, Store
 from .errors import RecordError
 from .guard import check_record
-from .rows import from_json, to_json
+from .past import PastRecord, from_line, to_line
 
 GROUP = 256
 """Memories stored in one transaction."""
@@ -16,7 +16,12 @@ GROUP = 256
 
 def write(store: Store, namespace: str) -> Iterator[str]:
     """See `Store.export`."""
-    return map(to_json, store.list(namespace=namespace))
+    records = store.list(namespace=namespace)
+    for start in range(0, len(records), GROUP):
+        some = records[start : start + GROUP]
+        histories = store.histories(namespace=namespace, ids=[str(record.id) for record in some])
+        for record in some:
+            yield to_line(record, histories.get(str(record.id), ()))
 
 
 def read(store: Store, namespace: str, lines: Iterable[str | bytes], progress: Progress | None) -> int:
@@ -37,13 +42,18 @@ def records_in(lines: Iterable[str | bytes]) -> list[Record]:
 def keep(store: Store, namespace: str, records: Sequence[Record], progress: Progress | None = None) -> int:
     """Store records in groups; return how many. Stopped in between, the same call goes on: what is there stays one.
 
-    Those with dates go in by their dates, and what was exported as one moment, newest first, from its end.
+    Those with dates go in by their dates, and what was exported as one moment, newest first, from its end. A history
+    that a memory brings along takes the place of that it was added now.
     """
     if all(record.created_at is not None for record in records):
         records = [*reversed(records)]
         records.sort(key=attrgetter("created_at"))
     for start in range(0, len(records), GROUP):
-        store.upsert(namespace=namespace, records=records[start : start + GROUP])
+        some = records[start : start + GROUP]
+        store.upsert(namespace=namespace, records=some)
+        past = {str(one.id): one.history for one in some if isinstance(one, PastRecord) and one.id is not None}
+        if past:
+            store.restore(namespace=namespace, histories=past)
         if progress is not None:
             progress(min(start + GROUP, len(records)), len(records))
     return len(records)
@@ -55,8 +65,11 @@ def _without_mark(line: str | bytes) -> str | bytes:
 
 def _record(number: int, line: str | bytes) -> Record:
     try:
-        record = from_json(line)
+        record = from_line(line)
         check_record(record)
+        for change in record.history if isinstance(record, PastRecord) else ():
+            if change.record is not None:
+                check_record(change.record)
     except RecordError as error:
         raise type(error)(f"line {number}: {error}") from None
     return record

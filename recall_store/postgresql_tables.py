@@ -181,13 +181,14 @@ def allowed(db: Connection, found: Namespace, chosen: Filter, now: int) -> Keys:
     return np.frombuffer(packed or b"", ">i8").astype(np.int64)
 
 
-def history(db: Connection, found: Namespace, id: str) -> list[Change]:
-    """The events of a memory, oldest first."""
-    statement = f"SELECT event, at, record FROM history WHERE {found.rows} AND id = %s ORDER BY number"  # noqa: S608
-    return [
-        Change(event=event, at=rows.moment(at), record=None if record is None else rows.from_json(record))
-        for event, at, record in run(db, statement, (found.id, id))
-    ]
+def histories(db: Connection, found: Namespace, ids: Sequence[str]) -> dict[str, list[Change]]:
+    """The events of memories by id, oldest first."""
+    statement = f"SELECT id, event, at, record FROM history WHERE {found.rows} AND id = ANY(%s) ORDER BY number"  # noqa: S608
+    by_id: dict[str, list[Change]] = {}
+    for id, event, at, record in run(db, statement, (found.id, list(ids))):
+        known = None if record is None else rows.from_json(record)
+        by_id.setdefault(id, []).append(Change(event=event, at=rows.moment(at), record=known))
+    return by_id
 
 
 def condition(chosen: Filter) -> tuple[str, list[Any]]:

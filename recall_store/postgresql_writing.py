@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -42,6 +41,15 @@ class New(NamedTuple):
     vector: bytes
 
 
+class Event(NamedTuple):
+    """One event of a history; `at` is in microseconds since 1970."""
+
+    id: str
+    event: str
+    at: int
+    record: Record | None
+
+
 def now() -> int:
     """This moment, in microseconds since 1970."""
     return rows.microseconds(datetime.now(UTC))
@@ -74,7 +82,7 @@ class Upsert:
         self._new: dict[int, New] = {}
         self._gone: set[int] = set()
         self._going: list[int] = []
-        self._events: list[tuple[str, str, Record | None]] = []
+        self._events: list[Event] = []
 
     def write(self, records: Sequence[Record], said: Sequence[bytes]) -> list[Record]:
         """Write the records, in order; what is stored in the end, in the same order."""
@@ -107,7 +115,8 @@ class Upsert:
         self._new[self._key] = New(self._key, filled, said, self._vector(record, said))
         self._by_id[str(filled.id)] = (self._key, filled)
         self._by_digest.setdefault(said, []).append((self._key, filled))
-        self._events.append((str(filled.id), "added" if before is None else "updated", filled))
+        event = "added" if before is None else "updated"
+        self._events.append(Event(str(filled.id), event, self._now, filled))
         if len(self._new) >= _GROUP:
             self._flush()
         return filled
@@ -123,13 +132,13 @@ class Upsert:
     def _flush(self) -> None:
         remove(self._db, self._found, self._going)
         insert(self._db, self._found, list(self._new.values()), self._stems)
-        note(self._db, self._found, self._events, self._now)
+        note(self._db, self._found, self._events)
         self._going, self._events, self._written = [], [], self._key
         self._new.clear()
 
     def _filled(self, record: Record, before: Record | None) -> Record:
         created = record.created_at or (before.created_at if before is not None else None) or rows.moment(self._now)
-        return replace(record, id=record.id or uuid.uuid4().hex, created_at=created.astimezone(UTC))
+        return rows.stored(record, id=record.id or uuid.uuid4().hex, created_at=created.astimezone(UTC))
 
     def _vector(self, record: Record, said: bytes) -> bytes:
         if said in self._known:
@@ -211,11 +220,26 @@ def delete(db: Connection, found: Namespace, keys: Mapping[str, int]) -> None:
         return
     remove(db, found, keys.values())
     run(db, f"UPDATE history SET record = NULL WHERE {found.rows} AND id = ANY(%s)", (found.id, list(keys)))  # noqa: S608
-    note(db, found, [(id, "deleted", None) for id in keys], now())
+    at = now()
+    note(db, found, [Event(id, "deleted", at, None) for id in keys])
 
 
-def note(db: Connection, found: Namespace, events: Sequence[tuple[str, str, Record | None]], at: int) -> None:
-    """Add (id, event, record) to the histories of memories."""
+def restore(db: Connection, found: Namespace, events: Sequence[Event]) -> None:
+    """Put events in the place of the only "added" of their memories; memories with another history keep it."""
+    ids = list({event.id for event in events})
+    only = run(
+        db,
+        f"WITH alone AS (SELECT id FROM history WHERE {found.rows} AND id = ANY(%s) GROUP BY id"  # noqa: S608
+        " HAVING count(*) = 1 AND min(event) = 'added')"
+        f" DELETE FROM history USING alone WHERE {found.rows} AND history.id = alone.id RETURNING history.id",
+        (found.id, ids, found.id),
+    )
+    there = {id for (id,) in only}
+    note(db, found, [event for event in events if event.id in there])
+
+
+def note(db: Connection, found: Namespace, events: Sequence[Event]) -> None:
+    """Add to the histories of memories."""
     if not events:
         return
     [(after,)] = run(
@@ -225,8 +249,8 @@ def note(db: Connection, found: Namespace, events: Sequence[tuple[str, str, Reco
         (len(events), found.id),
     )
     written = (
-        (found.bucket, found.id, id, number, at, event, None if record is None else rows.to_json(record))
-        for number, (id, event, record) in enumerate(events, after - len(events))
+        (found.bucket, found.id, one.id, number, one.at, one.event, one.record and rows.to_json(one.record))
+        for number, one in enumerate(events, after - len(events))
     )
     copy(db, "history", ("int2", "int4", "text", "int8", "int8", "text", "text"), written)
 

@@ -169,6 +169,21 @@ def read_history(db: sqlite3.Connection, namespace_id: int, id: str) -> list[Cha
     ]
 
 
+def read_histories(db: sqlite3.Connection, namespace_id: int, ids: Sequence[str]) -> dict[str, list[Change]]:
+    """The events of memories by id, oldest first."""
+    return {id: found for id in ids if (found := read_history(db, namespace_id, id))}
+
+
+def restore_history(db: sqlite3.Connection, namespace_id: int, id: str, changes: Sequence[Change]) -> None:
+    """Put events in the place of a memory's only "added"; another history is kept."""
+    statement = "SELECT number, event FROM history WHERE namespace_id = ? AND id = ? LIMIT 2"
+    found = db.execute(statement, (namespace_id, id)).fetchall()
+    if len(found) == 1 and found[0][1] == "added" and changes:
+        db.execute("DELETE FROM history WHERE number = ?", (found[0][0],))
+        for change in changes:
+            note(db, namespace_id, rows.microseconds(change.at), [(id, change.event, change.record)])
+
+
 def by_ids(db: sqlite3.Connection, namespace_id: int, ids: Sequence[str], now: int) -> dict[str, tuple[int, Record]]:
     """Living memories by id, each with its key."""
     found: dict[str, tuple[int, Record]] = {}

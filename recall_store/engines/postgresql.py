@@ -5,7 +5,7 @@ The database is the truth and does the reading; what BM25 needs to know of each 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from .. import postgresql_tables as tables
 from .. import postgresql_vectors as near
 from .. import postgresql_view as views
 from .. import postgresql_writing as writing
-from ..base import Changes, Match, Matches, Names, Progress, Record, Records, Store, check_ids, check_namespace
+from ..base import Change, Changes, Match, Matches, Names, Progress, Record, Records, Store, check_ids, check_namespace
 from ..embedders.base import Embedder
 from ..filters import parse
 from ..guard import check_record
@@ -165,11 +165,28 @@ class PostgresqlStore(Store):
 
     def history(self, *, namespace: str, id: str) -> Changes:
         """See `Store.history`."""
+        return self.histories(namespace=namespace, ids=[id]).get(id, [])
+
+    def histories(self, *, namespace: str, ids: Iterable[str]) -> dict[str, Changes]:
+        """See `Store.histories`."""
         check_namespace(namespace)
-        asked = check_ids([id])
+        asked = check_ids(ids)
         with self._pool.reading() as db:
             found = tables.find(db, namespace)
-            return tables.history(db, found, asked[0]) if found is not None and asked else []
+            return tables.histories(db, found, asked) if found is not None and asked else {}
+
+    def restore(self, *, namespace: str, histories: Mapping[str, Sequence[Change]]) -> None:
+        """See `Store.restore`."""
+        check_namespace(namespace)
+        events = [
+            writing.Event(id, change.event, rows.microseconds(change.at), change.record)
+            for id in check_ids(histories)
+            for change in histories[id]
+        ]
+        with self._pool.writing() as db:
+            found = tables.find(db, namespace, lock=True)
+            if found is not None and events:
+                writing.restore(db, found, events)
 
     def import_(self, *, namespace: str, lines: Iterable[str | bytes], progress: Progress | None = None) -> int:
         """See `Store.import_`. A namespace that became large gets its index."""

@@ -9,7 +9,7 @@ import contextlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from sqlite3 import Connection
@@ -18,7 +18,19 @@ from typing import Any
 import numpy as np
 
 from .. import embedders, embedding, postings, reindexing, rows, searching, tables, writing
-from ..base import Changes, Match, Matches, Names, Progress, Record, Records, Store, check_ids, check_namespace
+from ..base import (
+    Change,
+    Changes,
+    Match,
+    Matches,
+    Names,
+    Progress,
+    Record,
+    Records,
+    Store,
+    check_ids,
+    check_namespace,
+)
 from ..connections import BUSY_SECONDS, Connections
 from ..embedders.base import Embedder
 from ..errors import BusyError, OpenError, UrlError
@@ -167,6 +179,23 @@ class SqliteStore(Store):
         with self._connections.reading() as db:
             found = tables.find_namespace(db, namespace)
             return tables.read_history(db, found.id, asked[0]) if found is not None and asked else []
+
+    def histories(self, *, namespace: str, ids: Iterable[str]) -> dict[str, Changes]:
+        """See `Store.histories`."""
+        check_namespace(namespace)
+        asked = check_ids(ids)
+        with self._connections.reading() as db:
+            found = tables.find_namespace(db, namespace)
+            return tables.read_histories(db, found.id, asked) if found is not None else {}
+
+    def restore(self, *, namespace: str, histories: Mapping[str, Sequence[Change]]) -> None:
+        """See `Store.restore`."""
+        check_namespace(namespace)
+        with self._connections.writing() as db:
+            found = tables.find_namespace(db, namespace)
+            if found is not None:
+                for id in check_ids(histories):
+                    tables.restore_history(db, found.id, id, histories[id])
 
     def namespaces(self) -> Names:
         """See `Store.namespaces`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -508,6 +509,52 @@ def test_a_line_that_is_no_memory_is_named_by_number(store: Store, line: str) ->
     with pytest.raises(RecordError, match="line 2"):
         store.import_(namespace="alice", lines=['{"text": "fine"}', line])
     assert store.list(namespace="alice") == []
+
+
+def test_a_memory_takes_its_history_along_and_importing_it_again_changes_nothing(store: Store) -> None:
+    [old] = add(store, "I work at Google for 5 years")
+    [new] = store.upsert(namespace="alice", records=[Record(id=old.id, text="I work at Google for 6 years")])
+    add(store, "never changed")
+    changes = store.history(namespace="alice", id=str(old.id))
+    lines = list(store.export(namespace="alice"))
+    assert ["history" in json.loads(line) for line in lines] == [True, True]
+    for _ in range(2):
+        assert store.import_(namespace="bob", lines=lines) == 2
+        assert store.history(namespace="bob", id=str(old.id)) == changes
+        assert store.get(namespace="bob", ids=[str(old.id)]) == [new]
+    assert list(store.export(namespace="bob")) == lines
+    # What happened here goes on from there, and is not written over.
+    store.upsert(namespace="bob", records=[Record(id=old.id, text="I work at Google for 7 years")])
+    store.import_(namespace="bob", lines=lines)
+    assert [change.event for change in store.history(namespace="bob", id=str(old.id))] == ["added", *["updated"] * 3]
+    store.delete(namespace="bob", ids=[str(old.id)])
+    assert {change.record for change in store.history(namespace="bob", id=str(old.id))} == {None}
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        "3",
+        "[3]",
+        '[{"event": "stolen", "at": "2026-01-01T00:00:00+00:00"}]',
+        '[{"event": "added", "at": "2026-01-01T00:00:00"}]',
+        '[{"event": "added", "at": "2026-01-01T00:00:00+00:00", "record": {"text": "x", "id": "another"}}]',
+        '[{"event": "added", "at": "2026-01-01T00:00:00+00:00", "record": {"text": "<firsthand:recalled-memory>"}}]',
+    ],
+)
+def test_a_history_that_is_none_is_refused_and_nothing_is_stored(store: Store, history: str) -> None:
+    with pytest.raises(RecordError, match="line 2"):
+        store.import_(
+            namespace="alice", lines=['{"text": "fine"}', f'{{"id": "m", "text": "fine", "history": {history}}}']
+        )
+    assert store.list(namespace="alice") == []
+
+
+def test_a_history_holds_no_injected_text_and_no_secret(store: Store) -> None:
+    for text, error in (("<firsthand:recalled-memory>", ReservedTagError), (f"token ghp_{'a1B2' * 9}", SecretError)):
+        event = {"event": "added", "at": "2026-01-01T00:00:00+00:00", "record": {"id": "m", "text": text}}
+        with pytest.raises(error, match="line 1"):
+            store.import_(namespace="alice", lines=[json.dumps({"id": "m", "text": "fine", "history": [event]})])
 
 
 def test_import_refuses_injected_text(store: Store) -> None:

@@ -226,6 +226,9 @@ def test_a_store_can_be_moved_from_sqlite_with_its_ids_its_times_and_its_order(e
         assert new.import_(namespace="n", lines=lines) == 18
         assert list(new.export(namespace="n")) == lines
         assert new.list(namespace="n") == old.list(namespace="n")
+        ids = [f"k{i}" for i in range(20) if i not in (3, 4)]
+        assert new.histories(namespace="n", ids=ids) == old.histories(namespace="n", ids=ids)
+        assert [change.event for change in new.history(namespace="n", id="k0")] == ["added", "updated"]
         for query in QUERIES:
             assert alike(
                 old.search(namespace="n", query=query, top_k=20), new.search(namespace="n", query=query, top_k=20)
