@@ -1,6 +1,6 @@
 """How fast a store is, against plain peers and the memory's bandwidth, all in one run.
 
-    [BENCH_VENVS=/folder] python -m tests.benchmarks.bench_recall [--rows 100000] [--rounds 200] [--million]
+    [BENCH_VENVS=/folder] OMP_NUM_THREADS=1 python -m tests.benchmarks.bench_recall [--rows 100000] [--rounds 200] [--million]
 
 Vectors alone against hnswlib, faiss, chroma and sqlite-vec (each from BENCH_VENVS/<name>, an environment with that
 package; what is missing there is named) and numpy; then whole searches among as many memories in fifty namespaces and
@@ -11,7 +11,6 @@ the float32 vectors at the best rate measured in this run. How good the answers 
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import re
 import sqlite3
@@ -21,9 +20,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-
-for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(_threads, "1")
 
 import numpy as np
 from numpy.typing import NDArray
