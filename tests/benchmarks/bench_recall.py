@@ -1,6 +1,6 @@
 """How fast a store is, against plain peers and the memory's bandwidth, all in one run.
 
-    [BENCH_VENVS=/folder] OMP_NUM_THREADS=1 python -m tests.benchmarks.bench_recall [--rows 100000] [--rounds 200] [--million]
+    [BENCH_VENVS=/folder] OMP_NUM_THREADS=1 python -m tests.benchmarks.bench_recall [--rows N] [--rounds N] [--million]
 
 Vectors alone against hnswlib, faiss, chroma and sqlite-vec (each from BENCH_VENVS/<name>, an environment with that
 package; what is missing there is named) and numpy; then whole searches among as many memories in fifty namespaces and
