@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from .screen import safe
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.table import Table
     from rich.text import Text
 
     from ..chat.terminal.wire import Added, Ran
@@ -17,6 +18,7 @@ __all__ = ["context_view"]
 
 _MOST_LINES: Final = 8
 _MOST_COLUMNS: Final = 100
+_LONGEST: Final = 500
 _SIGNS: Final = {"you": "█", "files": "▓", "hook": "▒", "memory": "░"}
 _COLOURS: Final = {"you": "bold cyan", "files": "cyan", "hook": "bold magenta", "memory": "magenta"}
 _NAMES: Final = {"you": "your words", "files": "your files", "hook": "hooks", "memory": "memory"}
@@ -41,12 +43,10 @@ def context_view(
     lines: list[RenderableType] = [safe("\nWhat the model got with your last turn", "bold")]
     lines += [_bar(sizes, columns), _legend(sizes)]
     for one in added:
-        lines += [safe(""), _title(one, ran), *_body(one, whole=whole)]
+        lines += [safe(""), _title(one, ran), _body(one, whole=whole)]
     if not added:
         lines.append(safe(f"\nNothing was added: the model got your words and no more{_idle(ran)}", "dim"))
-    lines.append(
-        safe("\nSpans, transcript and recall know your words as yours; the rest is kept apart, tagged.", "dim")
-    )
+    lines.append(safe("\nSpans and recall get your words only; the transcript keeps the rest apart, tagged.", "dim"))
     return Group(*lines)
 
 
@@ -72,7 +72,7 @@ def _legend(sizes: dict[str, int]) -> Text:
 
 
 def _title(one: Added, ran: Sequence[Ran]) -> Text:
-    title = safe(f"{_SIGNS[one.source]} ", _COLOURS[one.source])
+    title = safe("").append(f"{_SIGNS[one.source]} ", style=_COLOURS[one.source])
     if one.source == "memory":
         count = one.memories
         title.append(f"recalled: {count:,} {'memory' if count == 1 else 'memories'}", style="bold magenta")
@@ -85,20 +85,25 @@ def _title(one: Added, ran: Sequence[Ran]) -> Text:
     return title
 
 
-def _body(one: Added, *, whole: bool) -> Iterator[Text]:
+def _body(one: Added, *, whole: bool) -> Table:
+    """Its lines behind a bar, what is wrapped too; folded unless `whole`."""
+    from rich.table import Table
+
+    table = Table.grid()
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     lines = one.text.split("\n")
     shown = lines if whole or len(lines) <= _MOST_LINES + 1 else lines[:_MOST_LINES]
     for line in shown:
-        text = safe("  │ ", "dim")
-        text.append_text(safe(line if whole else _folded(line)))
-        yield text
+        table.add_row(safe("  │ ", "dim"), safe(line if whole else _folded(line)))
     if len(shown) < len(lines) or (not whole and any(_folded(line) != line for line in shown)):
         more = f"{len(lines) - len(shown):,} more lines" if len(shown) < len(lines) else "long lines are cut"
-        yield safe(f"  └ {more}: /context all", "dim")
+        table.add_row(safe("  └ ", "dim"), safe(f"{more}: /context all", "dim"))
+    return table
 
 
 def _folded(line: str) -> str:
-    return line if len(line) <= 500 else f"{line[:500]}…"
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
 def _idle(ran: Sequence[Ran]) -> str:

@@ -36,6 +36,7 @@ __all__ = ["Screen"]
 
 _TAIL_LINES = 12
 _MENU_LINES = 8
+_ROOMY = 10
 _TICK = 0.1
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
@@ -66,6 +67,7 @@ class Screen:
         busy = Condition(lambda: chat.busy)
         waiting = Condition(lambda: len(chat.queue) > 0)
         attached = Condition(lambda: len(chat.composer.chips) > 0)
+        roomy = Condition(lambda: self.app.output.get_size().rows >= _ROOMY)
         choosing = Condition(lambda: bool(menu.choices))
         body = HSplit(
             [
@@ -74,6 +76,7 @@ class Screen:
                     Window(FormattedTextControl(self._waiting), dont_extend_height=True, height=Dimension(max=4)),
                     filter=waiting,
                 ),
+                ConditionalContainer(Window(char="─", height=1, style="class:hint"), filter=roomy),
                 ConditionalContainer(Window(FormattedTextControl(self._chips), height=1), filter=attached),
                 Window(
                     BufferControl(

@@ -79,7 +79,7 @@ THEMES: Final[Mapping[str, Theme]] = {
         person="#005f87", added="#870087", wrong="#af0000", notice="#6f5000", faint="#5f5f5f", code="ansi_light"
     ),
     "either": Theme(
-        person="#0087af", added="#af5faf", wrong="#d7303f", notice="#9a7500", faint="#808080", code="ansi_dark"
+        person="#0087af", added="#af5faf", wrong="#dc3545", notice="#9a7500", faint="#808080", code="ansi_dark"
     ),
 }
 

@@ -42,17 +42,17 @@ class Program:
 
     def __init__(self, master: int, columns: int, lines: int) -> None:
         self._master = master
-        self._screen = _Screen(columns, lines, lambda data: os.write(master, data))
-        self._stream = pyte.ByteStream(self._screen)
+        self.screen = _Screen(columns, lines, lambda data: os.write(master, data))
+        self._stream = pyte.ByteStream(self.screen)
 
     @property
     def display(self) -> str:
-        return "\n".join(line.rstrip() for line in self._screen.display).strip()
+        return "\n".join(line.rstrip() for line in self.screen.display).strip()
 
     @property
     def line(self) -> str:
         """The line that the cursor is on: the composer's."""
-        return self._screen.display[self._screen.cursor.y].rstrip()
+        return self.screen.display[self.screen.cursor.y].rstrip()
 
     def write(self, data: bytes | str) -> None:
         data = data.encode() if isinstance(data, str) else data
