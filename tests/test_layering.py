@@ -1,6 +1,7 @@
 """Imports only point down the line that DESIGN.md draws."""
 
 import ast
+import importlib
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ SESSION = next(names for names in TIERS if "session" in names)
 TIER_OF = {name: tier for tier, names in enumerate(TIERS) for name in names}
 PURE = ("errors", "parts", "plain", "records", "provenance", "injection", "turn", "resume")
 MODULES = sorted((ROOT / "middleware").rglob("*.py"))
+DASHBOARDS = sorted((ROOT / "dashboards").rglob("*.py"))
 
 
 def room(path: Path) -> str:
@@ -77,6 +79,18 @@ def test_the_store_never_imports_the_middleware(path):
     )
 
 
-@pytest.mark.parametrize("path", [*MODULES, *sorted((ROOT / "recall_store").rglob("*.py"))], ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_dashboards_import_public_names_only(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            assert not any(alias.name.split(".")[0] in ("middleware", "recall_store") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in ("middleware", "recall_store"):
+            public = importlib.import_module(node.module).__all__
+            assert {alias.name for alias in node.names} <= set(public)
+
+
+@pytest.mark.parametrize(
+    "path", [*MODULES, *sorted((ROOT / "recall_store").rglob("*.py")), *DASHBOARDS], ids=lambda p: p.stem
+)
 def test_no_file_is_longer_than_400_lines(path):
     assert len(path.read_text().splitlines()) <= 400

@@ -1,0 +1,1 @@
+"""The dashboard of one machine: an OTLP receiver, one SQLite file, and what is read from it."""

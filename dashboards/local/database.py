@@ -1,0 +1,143 @@
+"""The one SQLite file: opened the one right way, for its writer and for readers that cannot write."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from .errors import DatabaseError
+from .schema import APPLICATION_ID, MIGRATIONS, migrate, version
+
+__all__ = ["Readers", "open_writer", "vacuum"]
+
+_BUSY_SECONDS: Final = 5.0
+_WRITER_CACHE_KIB: Final = 16_384
+_READER_CACHE_KIB: Final = 8_192
+
+
+def open_writer(path: Path) -> sqlite3.Connection:
+    """Open the file to write to it, made with mode 0600 if it is new, its schema brought up to date.
+
+    One connection for one writer thread, in autocommit: it says BEGIN itself. A commit survives a killed process.
+    Raises `DatabaseError`.
+    """
+    with _words_for_errors(path):
+        _make_private(path)
+        connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        try:
+            _prepare(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def vacuum(connection: sqlite3.Connection) -> None:
+    """Give the room of deleted rows back to the file system, a little at a time and without a lock on readers."""
+    connection.execute("PRAGMA incremental_vacuum").fetchall()
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+class Readers:
+    """Connections that can only read, at most one a thread; thread-safe. Closed by `close`, once nobody reads."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._idle: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection inside a read transaction: every statement sees the same moment. Raises `DatabaseError`."""
+        with self._lock:
+            if self._closed:
+                raise DatabaseError(f"{self.path} is closed")
+            connection = self._idle.pop() if self._idle else None
+        with _words_for_errors(self.path):
+            if connection is None:
+                connection = self._connect()
+            try:
+                connection.execute("BEGIN")
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                self._back(connection)
+
+    def close(self) -> None:
+        """Close what is idle now, and the others as they come back."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _back(self, connection: sqlite3.Connection) -> None:
+        with self._lock:
+            if not self._closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        uri = f"file:{quote(str(self.path.absolute()))}?mode=ro"
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA query_only = 1")
+        connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
+        connection.row_factory = sqlite3.Row
+        return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    application, done = version(connection)
+    if application not in (0, APPLICATION_ID) or (application == 0 and _has_tables(connection)):
+        raise DatabaseError(f"{path} is a SQLite file of another program; name another with --db")
+    if done > len(MIGRATIONS):
+        raise DatabaseError(f"{path} was written by a newer firsthand (schema {done}); upgrade, or name another --db")
+    # Only before the first table: it is what lets room be given back in small pieces.
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        migrate(connection)
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None
+
+
+def _make_private(path: Path) -> None:
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        pass
+
+
+@contextmanager
+def _words_for_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if "locked" in str(error):
+            raise DatabaseError(f"{path} is in use by another process; stop that one, or name another --db") from error
+        if "not a database" in str(error) or "malformed" in str(error):
+            raise DatabaseError(f"{path} is no SQLite file, or damaged; name another with --db") from error
+        raise DatabaseError(f"{path}: {error}") from error
+    except OSError as error:
+        raise DatabaseError(f"{path}: {error.strerror or error}; name another with --db") from error

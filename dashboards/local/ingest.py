@@ -1,0 +1,181 @@
+"""The one writer: takes what was decoded, writes it in batches on a thread of its own, and says when it is on disk.
+
+`submit` gives a future that is done once the batch is committed: a client that was answered can forget what it sent,
+also when this process is killed in the next moment. When too much waits, `submit` refuses (`Full`) and nothing is
+taken.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from .database import open_writer
+from .errors import DashboardError
+from .otlp import Encoding, Signal, decode
+from .retention import forget_old
+from .signals import Decoded
+from .writing import Batch, write
+
+__all__ = ["Closed", "Full", "Ingest"]
+
+_MOST_WAITING: Final = 50_000
+_AT_ONCE: Final = 4_000
+_SWEEP_SECONDS: Final = 600.0
+_log = logging.getLogger("firsthand")
+
+Job = Callable[[sqlite3.Connection], object]
+
+
+class Full(DashboardError):
+    """More waits to be written than may; the client is to send again after `retry_after` seconds."""
+
+    retry_after = 1
+
+
+class Closed(DashboardError):
+    """It is shutting down and takes nothing any more."""
+
+
+class Ingest:
+    """The writer of one file, to be closed. Thread-safe.
+
+    `most_waiting` items may wait; `keep` is how long spans, turns, logs and counts are kept. `written` counts the
+    items that are on disk, `revision` grows with every commit: a page that shows it is up to date until it changes.
+    """
+
+    def __init__(self, path: Path, *, keep: timedelta | None = None, most_waiting: int = _MOST_WAITING) -> None:
+        """Open the file. Raises `DatabaseError`."""
+        self.path = path
+        self.written = 0
+        self.revision = 0
+        self._keep = keep
+        self._most_waiting = most_waiting
+        self._connection = open_writer(path)
+        self._waiting: deque[tuple[Batch | Job, int, Future[None]]] = deque()
+        self._size = 0
+        self._closing = False
+        self._changed = threading.Condition()
+        self._swept = 0.0
+        self._thread = threading.Thread(target=self._run, name="firsthand-dashboard-writer", daemon=True)
+        self._thread.start()
+
+    def receive(self, signal: Signal, body: bytes, encoding: Encoding = "protobuf") -> tuple[Decoded, Future[None]]:
+        """Take an OTLP request's body, inflated; what it held, and when that is on disk.
+
+        Raises `BadRequest`, `Full` and `Closed`, and then nothing of it was taken.
+        """
+        decoded = decode(signal, body, encoding)
+        batch = Batch(spans=decoded.spans, logs=decoded.logs, points=decoded.points)
+        return decoded, self.submit(batch, len(decoded))
+
+    def submit(self, batch: Batch | Job, size: int, *, must: bool = False) -> Future[None]:
+        """Have a batch written, or a function called with the writer's connection inside a transaction.
+
+        Raises `Full`, unless it `must` be taken or nothing else waits, and `Closed`.
+        """
+        done: Future[None] = Future()
+        with self._changed:
+            if self._closing:
+                raise Closed("the dashboard is shutting down; send again")
+            if self._waiting and not must and self._size + size > self._most_waiting:
+                raise Full(f"{self._size:,} items wait to be written; send again later")
+            self._waiting.append((batch, size, done))
+            self._size += size
+            self._changed.notify()
+        return done
+
+    def close(self, timeout: float = 60.0) -> bool:
+        """Write what was taken, and close the file; False when that took longer than `timeout` seconds."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            while (taken := self._take()) is not None:
+                self._write(taken)
+                self._sweep()
+        finally:
+            self._connection.close()
+
+    def _take(self) -> list[tuple[Batch | Job, int, Future[None]]] | None:
+        """What waits, up to some thousand items; None once it is to end. Waiting ends for a sweep, with nothing."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._closing, timeout=_SWEEP_SECONDS)
+            if not self._waiting:
+                return None if self._closing else []
+            taken = [self._waiting.popleft()]
+            size = taken[0][1]
+            while self._waiting and size + self._waiting[0][1] <= _AT_ONCE:
+                taken.append(self._waiting.popleft())
+                size += taken[-1][1]
+            return taken
+
+    def _write(self, taken: list[tuple[Batch | Job, int, Future[None]]]) -> None:
+        if not taken:
+            return
+        try:
+            self._commit([item for item, _, _ in taken])
+        except Exception as error:  # noqa: BLE001 - one bad batch is told to its sender, and the others are written
+            if len(taken) > 1:
+                for one in taken:
+                    self._write([one])
+                return
+            _log.warning("dashboard: a batch could not be written to %s: %s", self.path, error)
+            self._settle(taken)
+            taken[0][2].set_exception(error)
+            return
+        self._settle(taken)
+        for _, _, done in taken:
+            done.set_result(None)
+
+    def _settle(self, taken: list[tuple[Batch | Job, int, Future[None]]]) -> None:
+        size = sum(size for _, size, _ in taken)
+        with self._changed:
+            self._size -= size
+        self.written += size
+        self.revision += 1
+
+    def _commit(self, items: list[Batch | Job]) -> None:
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            batch = Batch()
+            for item in items:
+                if isinstance(item, Batch):
+                    batch = Batch(
+                        spans=batch.spans + item.spans,
+                        logs=batch.logs + item.logs,
+                        points=batch.points + item.points,
+                        turns=batch.turns + item.turns,
+                    )
+                else:
+                    write(connection, batch)
+                    batch = Batch()
+                    item(connection)
+            write(connection, batch)
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+    def _sweep(self) -> None:
+        """Forget what is older than it is kept, now and then."""
+        if self._keep is None or (self._swept and time.monotonic() - self._swept < _SWEEP_SECONDS):
+            return
+        self._swept = time.monotonic()
+        try:
+            forget_old(self._connection, time.time_ns() - int(self._keep.total_seconds() * 1e9))
+        except sqlite3.Error as error:
+            _log.warning("dashboard: old rows of %s could not be removed: %s", self.path, error)

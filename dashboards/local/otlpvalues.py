@@ -1,0 +1,83 @@
+"""Attribute values, names and ids as OTLP has them, made safe to store: no text is endless, no name holds a NUL."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterable
+from typing import Any, Final
+
+from .signals import Attributes
+
+__all__ = ["LAST_TIME", "LONGEST_TEXT", "attributes_of", "cut", "name_of", "resource_of", "value_of"]
+
+LONGEST_TEXT: Final = 65_536
+"""Characters of one text; more is cut, and says so. As many as the middleware's own `max_attribute_chars`."""
+
+LAST_TIME: Final = 2**62
+"""ns since 1970, in the year 2116: a later time is a mistake of its sender."""
+
+_LONGEST_NAME: Final = 256
+_MOST_ATTRIBUTES: Final = 512
+_DEEPEST: Final = 16
+
+
+def attributes_of(pairs: Iterable[Any]) -> Attributes:
+    """The attributes of a span, a record or a resource; of a name that is there twice the last counts."""
+    found: Attributes = {}
+    for pair in pairs:
+        kind = pair.value.WhichOneof("value")
+        if kind == "string_value":
+            text = pair.value.string_value
+            found[pair.key] = text if len(text) <= LONGEST_TEXT else cut(text)
+        elif kind == "int_value":
+            found[pair.key] = pair.value.int_value
+        else:
+            found[pair.key] = value_of(pair.value)
+        if len(found) >= _MOST_ATTRIBUTES:
+            break
+    return found
+
+
+def value_of(value: Any, depth: int = 0) -> Any:
+    """One value; a number that JSON has no word for is its name, bytes are base64."""
+    kind = value.WhichOneof("value")
+    match kind:
+        case "string_value":
+            return cut(value.string_value)
+        case "bool_value":
+            return value.bool_value
+        case "int_value":
+            return value.int_value
+        case "double_value":
+            number = value.double_value
+            return number if math.isfinite(number) else str(number)
+        case "bytes_value":
+            return cut(base64.b64encode(value.bytes_value).decode())
+        case "array_value" if depth < _DEEPEST:
+            return [value_of(item, depth + 1) for item in value.array_value.values]
+        case "kvlist_value" if depth < _DEEPEST:
+            return {pair.key: value_of(pair.value, depth + 1) for pair in value.kvlist_value.values}
+        case None:
+            return None
+    return "[too deep]"
+
+
+def cut(text: str) -> str:
+    """A text of bearable length."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    return f"{text[:LONGEST_TEXT]} [cut: {LONGEST_TEXT} of {len(text)} characters]"
+
+
+def name_of(text: str) -> str:
+    """A name that fits a column: cut, and without NUL, where SQLite's functions take a text to end."""
+    return text[:_LONGEST_NAME].replace("\0", "\ufffd")
+
+
+def resource_of(resource: Any) -> tuple[str, str]:
+    """The service's name, and what tells this process of it from another."""
+    said = attributes_of(resource.attributes)
+    service = said.get("service.name")
+    source = "|".join(str(said.get(name, "")) for name in ("service.instance.id", "host.name", "process.pid"))
+    return name_of(service) if isinstance(service, str) else "", source

@@ -1,0 +1,45 @@
+"""Forgetting: what is older than it is kept goes, in small transactions, and its room is given back."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+from .database import vacuum
+
+__all__ = ["forget_old"]
+
+_AT_ONCE: Final = 5_000
+_TABLES: Final = (
+    ("spans", "started"),
+    ("calls", "started"),
+    ("hook_calls", "started"),
+    ("recalls", "started"),
+    ("turns", "started"),
+    ("logs", "at"),
+)
+_NS: Final = 1_000_000_000
+
+
+def forget_old(connection: sqlite3.Connection, before: int) -> int:
+    """Remove what began before `before` (ns since 1970); how many rows went.
+
+    Counts go by the stretch, once the whole of it is older: a day's count outlives its first hour.
+    """
+    gone = 0
+    for table, column in _TABLES:
+        while True:
+            sql = f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE {column} < ? LIMIT {_AT_ONCE})"  # noqa: S608
+            count = connection.execute(sql, (before,)).rowcount
+            gone += count
+            if count < _AT_ONCE:
+                break
+    seconds = before // _NS
+    gone += connection.execute("DELETE FROM cells WHERE start + width <= ?", (seconds,)).rowcount
+    gone += connection.execute("DELETE FROM metric_sums WHERE start < ?", (seconds - 60,)).rowcount
+    gone += connection.execute(
+        "DELETE FROM metrics WHERE at < ? AND id NOT IN (SELECT metric FROM metric_sums)", (before,)
+    ).rowcount
+    if gone:
+        vacuum(connection)
+    return gone
