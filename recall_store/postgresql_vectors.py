@@ -22,7 +22,7 @@ EXACT_BELOW = 20_000
 MOST_COMPONENTS = 4000
 """pgvector has no HNSW index for more."""
 _WHOLE_COMPONENTS = 2000
-_BREADTH = 400
+_BREADTH = 200
 
 
 class Near(NamedTuple):
@@ -94,17 +94,12 @@ def index_of(db: Connection, found: Namespace, dimension: int) -> str | None:
 
 def _by_index(db: Connection, found: Namespace, asked: Question, index: str) -> Near:
     # Without sorts and joins of whole tables what is left is the index, asked for more until there is enough.
-    for name, value in (
-        ("hnsw.iterative_scan", "strict_order"),
-        ("hnsw.max_scan_tuples", str(2**31 - 1)),
-        ("hnsw.scan_mem_multiplier", "16"),
-        ("hnsw.ef_search", str(min(max(asked.at_most, _BREADTH), 1000))),
-        ("enable_seqscan", "off"),
-        ("enable_sort", "off"),
-        ("enable_hashjoin", "off"),
-        ("enable_mergejoin", "off"),
-    ):
-        run(db, "SELECT set_config(%s, %s, true)", (name, value))
+    db.execute(
+        "SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.max_scan_tuples = 2147483647;"
+        " SET LOCAL hnsw.scan_mem_multiplier = 16; SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off;"
+        " SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;"
+        f" SET LOCAL hnsw.ef_search = {min(max(asked.at_most, _BREADTH), 1000)}"
+    )
     terms, values = _kept(found, asked)
     text = Vector(asked.vector).to_text()
     # Numbers and no values: the index is of this namespace alone, and a plan has to know that it is meant.
@@ -114,11 +109,7 @@ def _by_index(db: Connection, found: Namespace, asked: Question, index: str) -> 
         f" ORDER BY vector::{index} <#> %s::{index} LIMIT %s"
     )
     some = run(db, statement, (text, *values, text, asked.at_most), prepare=False)
-    run(
-        db,
-        "SELECT set_config(name, 'on', true) FROM unnest(%s::text[]) AS name",
-        (["enable_seqscan", "enable_sort", "enable_hashjoin", "enable_mergejoin"],),
-    )
+    db.execute("RESET enable_seqscan; RESET enable_sort; RESET enable_hashjoin; RESET enable_mergejoin")
     return _near(some)
 
 
