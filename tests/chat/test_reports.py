@@ -6,15 +6,19 @@ Each test's docstring names the report, or the file of the recorded session.
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from middleware import Middleware, Submission
 from middleware.chat import Chat, Send, State
 from middleware.chat.expand import expand
 from middleware.provenance import Origin, submitted_prompt
 from middleware.session import Session
+from middleware.testing import LocalModel
 from middleware.turn import HookInput, Scene
 from tests.talking import Talk, user
 from tests.vectors.composing import Stage
@@ -152,6 +156,25 @@ def test_two_chats_in_one_process_do_not_mix(tmp_path: Path) -> None:
     assert [given.submitted_prompt for given in talk.hook_inputs] == ["b", "a"]
 
 
+def test_two_chats_that_send_at_the_same_moment_do_not_mix() -> None:
+    """V22, through wrapped clients in two threads whose hooks wait for each other."""
+    met, seen = threading.Barrier(2), dict[str, object]()
+
+    def hook(payload: dict[str, object]) -> None:
+        met.wait(60)
+        seen[str(payload["session_id"])] = payload.get("submitted_prompt")
+
+    with Middleware(hooks=[hook]) as app, ThreadPoolExecutor(2) as pool:
+        client = app.wrap(LocalModel().openai())
+
+        def send(name: str) -> None:
+            with app.session(name), app.submitting(Submission(model_parts="hi", submitted_prompt=name, producer="p")):
+                client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}])
+
+        list(pool.map(send, ["one", "two"]))
+    assert seen == {"one": "one", "two": "two"}
+
+
 def test_a_submission_for_another_session_vouches_for_nothing(tmp_path: Path) -> None:
     """V22, the wrong way."""
     chat, talk = Chat(), Talk()
@@ -160,6 +183,23 @@ def test_a_submission_for_another_session_vouches_for_nothing(tmp_path: Path) ->
     assert isinstance(effect, Send)
     talk.send(user("a"), session=Session(id="one"), submission=effect.submission(session="two"))
     assert [given.submitted_prompt for given in talk.hook_inputs] == [None]
+
+
+def test_an_image_alone_from_a_program_runs_the_hook_with_no_text_and_without_the_field() -> None:
+    """V23."""
+    given: list[dict[str, object]] = []
+    with Middleware(hooks=[lambda payload: given.append(payload)]) as app:
+        create: Any = app.wrap(LocalModel().openai()).chat.completions.create
+        image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+        create(model="m", messages=[{"role": "user", "content": [image]}])
+    assert [(payload["prompt"], "submitted_prompt" in payload) for payload in given] == [("", False)]
+
+
+def test_a_look_alike_of_a_placeholder_that_was_typed_is_a_text(tmp_path: Path) -> None:
+    """V17, its end."""
+    typed = "[Pasted Content 5000 chars] is what it said"
+    stage = played(tmp_path, f"type {typed}", "submit")
+    assert [(event["prompt"], event["submitted_prompt"]) for event in stage.events] == [(typed, typed)]
 
 
 def test_an_image_alone_sends_nothing(tmp_path: Path) -> None:
