@@ -61,6 +61,11 @@ class Program:
             # A program that draws while it is written to must not wait for us.
             self._read(0)
 
+    def resize(self, columns: int, lines: int) -> None:
+        """The window gets another size; the program is told by a signal."""
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        self.screen.resize(lines, columns)
+
     def until(self, wanted: Callable[[], bool]) -> None:
         """Read what the program draws until the screen is as wanted."""
         end = time.monotonic() + _GUARD
