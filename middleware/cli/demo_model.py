@@ -135,7 +135,7 @@ def _result(messages: Sequence[Mapping[str, Any]]) -> str | None:
     """What the tool returned, when that is the news of this request."""
     for message in reversed(messages):
         if message["role"] == "tool":
-            return " ".join(_texts(message))
+            return " ".join(_texts(message)).strip()
         if message["role"] != "user" or _words(message):
             return None
     return None
