@@ -98,8 +98,9 @@ def test_its_links_lead_somewhere() -> None:
     assert set(re.findall(r"\]\(#([a-z-]+)\)", README)) <= headings
 
 
-def test_its_picture_is_there() -> None:
-    assert (ROOT / "docs" / "demo.svg").is_file()
+def test_its_pictures_are_there() -> None:
+    assert set(re.findall(r"\]\((docs/[^)#]+)\)", README)) >= {"docs/demo.svg", "docs/chat.svg", "docs/export.png"}
+    assert all((ROOT / name).is_file() for name in re.findall(r"\]\((docs/[^)#]+)\)", README))
 
 
 def test_its_commands_are_the_command_lines() -> None:
