@@ -55,7 +55,8 @@ __all__ = [
 def open_store(url: str, embedder: str | Embedder | None = None) -> Store:
     """Open the store at `url`, and make it if it is new. Close it, or use it in a `with`.
 
-    `sqlite:///relative.db`, `sqlite:////absolute/path.db`. `embedder` is the name of a file in
+    `sqlite:///relative.db`, `sqlite:////absolute/path.db`, or `postgresql://user:password@host/database` with any
+    parameter of libpq and `schema`, where its tables are (`firsthand`). `embedder` is the name of a file in
     `recall_store/embedders`, an Embedder of your own, or None for the one recorded in the store (`hash` in a new one).
 
     Raises UrlError for a scheme or embedder that is not known, OpenError for a file that cannot be opened or is no

@@ -2,7 +2,7 @@
 
     StoreError
     ├── UrlError (ValueError)          the store URL or the embedder's name is not one we know
-    ├── OpenError                      the file cannot be opened, or is not a store of ours
+    ├── OpenError                      the file or server cannot be reached, or holds no store of ours
     ├── BusyError                      another process held the store longer than the bound
     ├── ClosedError                    the store was used after close()
     ├── NamespaceError (ValueError)    a namespace is missing, blank or not plain text
@@ -28,7 +28,7 @@ class UrlError(StoreError, ValueError):
 
 
 class OpenError(StoreError):
-    """The file cannot be opened, read or written, or is not a store of ours."""
+    """The file or the server cannot be opened, read or written, or what is there is not a store of ours."""
 
 
 class BusyError(StoreError):

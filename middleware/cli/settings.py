@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Final
@@ -42,6 +43,7 @@ MEANINGS: Final[Mapping[str, str]] = {
 
 
 _WIDEST: Final = 100_000
+_SECRET: Final = re.compile(r"([?&](?:password|sslpassword|oauth_client_secret)=)[^&]*")
 
 
 @click.command(cls=Command)
@@ -75,7 +77,9 @@ def _without_password(url: str) -> str:
     scheme, separator, rest = url.partition("://")
     login, at, host = rest.rpartition("@")
     name, colon, _ = login.partition(":")
-    return f"{scheme}{separator}{name}:***@{host}" if at and colon else url
+    shown = f"{scheme}{separator}{name}:***@{host}" if at and colon else url
+    # libpq takes them as parameters, too.
+    return _SECRET.sub(r"\1***", shown)
 
 
 def _print(rows: list[dict[str, Any]]) -> None:

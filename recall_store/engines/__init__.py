@@ -9,6 +9,10 @@ from ..base import Store
 from ..embedders.base import Embedder
 from ..errors import StoreError, UrlError
 
+_EXAMPLES = (
+    "sqlite:///relative.db, sqlite:////absolute/path.db or postgresql://user:password@host/database?schema=firsthand"
+)
+
 
 def names() -> list[str]:
     """The URL schemes there are, sorted. One may need a package that is not installed."""
@@ -19,14 +23,14 @@ def connect(url: str, embedder: str | Embedder | None) -> Store:
     """The store at `url`. Raises UrlError for a scheme without a file, and what that file's `connect` raises."""
     scheme, separator, _ = url.partition("://") if isinstance(url, str) else ("", "", "")
     if not separator:
-        raise UrlError("the store URL has no scheme; write sqlite:///relative.db or sqlite:////absolute/path.db")
+        raise UrlError(f"the store URL has no scheme; write {_EXAMPLES}")
     if scheme not in names():
-        raise UrlError(
-            "the store URL has an unknown scheme; write sqlite:///relative.db or sqlite:////absolute/path.db"
-        )
+        raise UrlError(f"the store URL has an unknown scheme; write {_EXAMPLES}")
     try:
         module = importlib.import_module(f"{__name__}.{scheme}")
     except ImportError as error:
-        raise StoreError(f"the {scheme} engine needs the package {error.name!r}; install it") from None
+        raise StoreError(
+            f"the {scheme} engine needs the package {error.name!r}; install it, or all of firsthand[{scheme}]"
+        ) from None
     opened: Store = module.connect(url, embedder)
     return opened

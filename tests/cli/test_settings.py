@@ -55,6 +55,9 @@ def test_a_password_is_not_shown(run: Run, monkeypatch) -> None:
     assert "hunter2" not in run("settings").stdout
     [row] = [row for row in json.loads(run("settings", "--json").stdout) if row["name"] == "store"]
     assert row["value"] == "postgresql://ada:***@db/memories"
+    monkeypatch.setenv("FIRSTHAND_STORE", "postgresql://ada@db/memories?password=hunter2&schema=team")
+    [row] = [row for row in json.loads(run("settings", "--json").stdout) if row["name"] == "store"]
+    assert row["value"] == "postgresql://ada@db/memories?password=***&schema=team"
 
 
 def test_the_readmes_table_has_the_names_and_defaults() -> None:
