@@ -7,10 +7,12 @@ again as "likes green tea". What the user says in the same turn in their own wor
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TypeAlias
 
-from recall_store.text import words
+from recall_store.text import STOP_WORDS, words
 
 __all__ = ["Parroted", "same_words", "sentences"]
 
@@ -44,10 +46,14 @@ class Parroted:
             left -= len(plain)
             for line in plain.splitlines():
                 bare = _AGE.sub("", line)
-                for piece in (bare, *sentences(bare)):
+                for piece in {bare: None} | dict.fromkeys(sentences(bare)):
                     if stems := _stems(piece):
                         found[stems] = None
         self._injected = tuple((stems, frozenset(stems)) for stems in found)
+        self._holding: dict[str, list[int]] = {}
+        for number, (_, its_words) in enumerate(self._injected):
+            for stem in its_words:
+                self._holding.setdefault(stem, []).append(number)
 
     def __call__(self, text: str) -> bool:
         """True when `text`, or a sentence of it, is what was injected rather than what the user said."""
@@ -67,20 +73,20 @@ class Parroted:
         if not words_of:
             return False
         by_user = len(words_of & self._owned) / len(words_of)
-        for sentence, its_words in self._injected:
-            common = words_of & its_words
-            if not common:
-                continue
-            covered = len(common) / len(words_of)
-            # The same words in another order may say the opposite: tabs over spaces, spaces over tabs.
-            reordered = _in_order(said, self._own) and not _in_order(said, sentence)
-            if covered >= _COVERED and covered >= by_user and not reordered:
+        shared = Counter(number for stem in words_of for number in self._holding.get(stem, ()))
+        for number, common in shared.items():
+            sentence, its_words = self._injected[number]
+            covered, held = common / len(words_of), common / len(its_words)
+            if covered >= _COVERED and covered >= by_user and not self._is_reordered(said, sentence):
                 return True
             # A whole sentence inside of a longer text; one word alone is no sentence.
-            held = len(common) / len(its_words)
-            if held >= _HELD and len(its_words) > 1 and not common <= self._owned:
+            if held >= _HELD and len(its_words) > 1 and not words_of & its_words <= self._owned:
                 return True
         return False
+
+    def _is_reordered(self, said: _Stems, sentence: _Stems) -> bool:
+        """True for the words of an injected sentence in the user's order: tabs over spaces, spaces over tabs."""
+        return _in_order(said, self._own) and not _in_order(said, sentence)
 
 
 def sentences(text: str) -> list[str]:
@@ -100,10 +106,11 @@ def _in_order(some: _Stems, text: _Stems) -> bool:
 
 def _stems(text: str) -> _Stems:
     every = words(text, stop=False)
-    told = [stem for word in words(text) if (stem := _stem(word)) not in _SAID_OF]
+    told = [stem for word in every if word not in STOP_WORDS and (stem := _stem(word)) not in _SAID_OF]
     return (*told, _NEGATED) if told and not _NOT.isdisjoint(every) else tuple(told)
 
 
+@lru_cache(4096)
 def _stem(word: str) -> str:
     if not word.isascii() or not word.isalpha() or len(word) < 4:
         return word

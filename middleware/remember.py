@@ -204,8 +204,8 @@ class Remember:
         if self._closed:
             return
         with context.inside():
-            parroted = Parroted(turn.injected, turn.words)
-            answer = cast(Answer, ask(_question(turn, parroted)))
+            question, parroted = _asked_about(turn)
+            answer = cast(Answer, ask(question))
             self._keep(turn, parroted, answer)
 
     async def _learn_async(self, turn: _Turn, ask: Ask) -> None:
@@ -213,8 +213,9 @@ class Remember:
 
         try:
             with context.inside():
-                parroted = Parroted(turn.injected, turn.words)
-                answer = await asyncio.wait_for(cast(Any, ask(_question(turn, parroted))), _ASK_SECONDS)
+                # Injected text may be long, and the loop is the caller's.
+                question, parroted = await asyncio.wrap_future(asking.submit(_asked_about, turn))
+                answer = await asyncio.wait_for(cast(Any, ask(question)), _ASK_SECONDS)
                 await asyncio.wrap_future(storing.submit(self._keep, turn, parroted, answer))
         except Exception as error:  # noqa: BLE001  (nobody waits for it)
             self._ended(turn, error)
@@ -258,10 +259,10 @@ def words_of(admitted: Admitted) -> str | None:
     return words
 
 
-def _question(turn: _Turn, parroted: Parroted) -> Question:
-    today = datetime.now(UTC).date().isoformat()
+def _asked_about(turn: _Turn) -> tuple[Question, Parroted]:
+    parroted, today = Parroted(turn.injected, turn.words), datetime.now(UTC).date().isoformat()
     text = question_about(turn.words, parroted.without(turn.reply), today=today)
-    return Question(text=text, max_tokens=MAX_TOKENS, timeout=_ASK_SECONDS)
+    return Question(text=text, max_tokens=MAX_TOKENS, timeout=_ASK_SECONDS), parroted
 
 
 def _record(fact: Fact, turn: _Turn, parroted: Parroted) -> Record:
