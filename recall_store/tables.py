@@ -5,6 +5,7 @@ Numbers of 64 bits are kept as SQLite's signed integers; in Python they are unsi
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import postings, rows
-from .base import Change, Record
+from .base import Record
 from .filters import Filter
 from .signs import Keys, row_checksums
 from .vector_file import Chunk
@@ -23,6 +24,7 @@ Database = sqlite3.Connection
 _WRAP = 1 << 64
 _SIGN = 1 << 63
 _CHUNK = 500
+_MANY = 1000
 _VECTORS = 2048
 """Vectors that are read at once: 2 MB of them at 256 dimensions."""
 COLUMNS = ", ".join(f"memories.{name}" for name in rows.COLUMNS)
@@ -98,6 +100,20 @@ def source(db: sqlite3.Connection, namespace_id: int) -> Source:
     return Source(added=added, removed=removed)
 
 
+@contextlib.contextmanager
+def room(db: sqlite3.Connection, count: int) -> Iterator[None]:
+    """Give SQLite 32 MB for its pages while many memories are written, or it writes the same ones again and again."""
+    if count <= _MANY:
+        yield
+        return
+    before = db.execute("PRAGMA cache_size").fetchone()[0]
+    db.execute("PRAGMA cache_size = -32000")
+    try:
+        yield
+    finally:
+        db.execute(f"PRAGMA cache_size = {before}")
+
+
 def insert(db: sqlite3.Connection, namespace_id: int, added: Sequence[New]) -> None:
     """Write new memories, in order: their rows, words and vectors."""
     if not added:
@@ -138,50 +154,6 @@ def remove(db: sqlite3.Connection, namespace_id: int, keys: Iterable[int]) -> No
         db.executemany(f"DELETE FROM {table} WHERE key = ?", ((key,) for key in going))  # noqa: S608
     if going:
         _count(db, namespace_id, last_key=None, live=-live, total=-total)
-
-
-def forget_history(db: sqlite3.Connection, namespace_id: int, ids: Iterable[str]) -> None:
-    """Blank the texts of memories' histories."""
-    db.executemany(
-        "UPDATE history SET record = NULL WHERE namespace_id = ? AND id = ?", ((namespace_id, id) for id in ids)
-    )
-
-
-def note(db: sqlite3.Connection, namespace_id: int, at: int, events: Iterable[tuple[str, str, Record | None]]) -> None:
-    """Add events to memories' histories: id, event, and the memory after it."""
-    db.executemany(
-        "INSERT INTO history (namespace_id, id, at, event, record) VALUES (?, ?, ?, ?, ?)",
-        (
-            (namespace_id, id, at, event, None if record is None else rows.to_json(record))
-            for id, event, record in events
-        ),
-    )
-
-
-def read_history(db: sqlite3.Connection, namespace_id: int, id: str) -> list[Change]:
-    """The events of a memory, oldest first."""
-    found = db.execute(
-        "SELECT event, at, record FROM history WHERE namespace_id = ? AND id = ? ORDER BY number", (namespace_id, id)
-    )
-    return [
-        Change(event=event, at=rows.moment(at), record=None if record is None else rows.from_json(record))
-        for event, at, record in found
-    ]
-
-
-def read_histories(db: sqlite3.Connection, namespace_id: int, ids: Sequence[str]) -> dict[str, list[Change]]:
-    """The events of memories by id, oldest first."""
-    return {id: found for id in ids if (found := read_history(db, namespace_id, id))}
-
-
-def restore_history(db: sqlite3.Connection, namespace_id: int, id: str, changes: Sequence[Change]) -> None:
-    """Put events in the place of a memory's only "added"; another history is kept."""
-    statement = "SELECT number, event FROM history WHERE namespace_id = ? AND id = ? LIMIT 2"
-    found = db.execute(statement, (namespace_id, id)).fetchall()
-    if len(found) == 1 and found[0][1] == "added" and changes:
-        db.execute("DELETE FROM history WHERE number = ?", (found[0][0],))
-        for change in changes:
-            note(db, namespace_id, rows.microseconds(change.at), [(id, change.event, change.record)])
 
 
 def by_ids(db: sqlite3.Connection, namespace_id: int, ids: Sequence[str], now: int) -> dict[str, tuple[int, Record]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 import tempfile
-import uuid
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, Self
 
-from . import embedding, postings, rows, tables
+from . import embedding, events, postings, rows, tables
 from .base import Record
 from .embedders.base import Embedder
 from .vectors import State
@@ -89,8 +90,9 @@ class Upsert:
 
     def write(self, records: Sequence[Record], said: Sequence[bytes]) -> list[Record]:
         """Write the records, in order; what is stored in the end, in the same order."""
-        stored = [self._one(record, digest) for record, digest in zip(records, said, strict=True)]
-        self._flush()
+        with tables.room(self._db, len(records)):
+            stored = [self._one(record, digest) for record, digest in zip(records, said, strict=True)]
+            self._flush()
         return stored
 
     def _one(self, record: Record, said: bytes) -> Record:
@@ -129,7 +131,7 @@ class Upsert:
 
     def _filled(self, record: Record, before: Record | None) -> Record:
         created = record.created_at or (before.created_at if before is not None else None) or rows.moment(self._now)
-        return rows.stored(record, id=record.id or uuid.uuid4().hex, created_at=created.astimezone(UTC))
+        return rows.stored(record, id=record.id or _new_id(), created_at=created.astimezone(UTC))
 
     def _vector(self, record: Record, said: bytes) -> bytes:
         vector = self._vectors.get(said) or tables.known_vector(self._db, self._namespace_id, said)
@@ -140,6 +142,11 @@ class Upsert:
 
     def _flush(self) -> None:
         tables.insert(self._db, self._namespace_id, self._waiting)
-        tables.note(self._db, self._namespace_id, self._now, self._events)
+        events.note(self._db, self._namespace_id, self._now, self._events)
         self._waiting, self._events = [], []
         self._waiting_ids.clear()
+
+
+def _new_id() -> str:
+    """32 hexadecimal digits: the time, so that new ids stand together in the index, and 64 random bits."""
+    return f"{time.time_ns():016x}{secrets.token_hex(8)}"

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import embedders, embedding, postings, reindexing, rows, searching, tables, writing
+from .. import embedders, embedding, events, postings, reindexing, rows, searching, tables, writing
 from ..base import (
     Change,
     Changes,
@@ -178,7 +178,7 @@ class SqliteStore(Store):
         asked = check_ids([id])
         with self._connections.reading() as db:
             found = tables.find_namespace(db, namespace)
-            return tables.read_history(db, found.id, asked[0]) if found is not None and asked else []
+            return events.read(db, found.id, asked[0]) if found is not None and asked else []
 
     def histories(self, *, namespace: str, ids: Iterable[str]) -> dict[str, Changes]:
         """See `Store.histories`."""
@@ -186,7 +186,7 @@ class SqliteStore(Store):
         asked = check_ids(ids)
         with self._connections.reading() as db:
             found = tables.find_namespace(db, namespace)
-            return tables.read_histories(db, found.id, asked) if found is not None else {}
+            return events.read_all(db, found.id, asked) if found is not None else {}
 
     def restore(self, *, namespace: str, histories: Mapping[str, Sequence[Change]]) -> None:
         """See `Store.restore`."""
@@ -195,7 +195,7 @@ class SqliteStore(Store):
             found = tables.find_namespace(db, namespace)
             if found is not None:
                 for id in check_ids(histories):
-                    tables.restore_history(db, found.id, id, histories[id])
+                    events.restore(db, found.id, id, histories[id])
 
     def namespaces(self) -> Names:
         """See `Store.namespaces`."""
@@ -249,8 +249,8 @@ class SqliteStore(Store):
 
     def _delete(self, db: Connection, namespace_id: int, keys: Mapping[str, int], now: int) -> None:
         tables.remove(db, namespace_id, keys.values())
-        tables.forget_history(db, namespace_id, keys)
-        tables.note(db, namespace_id, now, [(id, "deleted", None) for id in keys])
+        events.blank(db, namespace_id, keys)
+        events.note(db, namespace_id, now, [(id, "deleted", None) for id in keys])
 
     def _ask(
         self, db: Connection, found: tables.Namespace, embedder: Embedder, question: Callable[[View], Answer]
