@@ -21,6 +21,8 @@ READ_SECONDS = 5.0
 """How long a statement may take, unless the server, the role or the URL sets a `statement_timeout`."""
 LOCK_SECONDS = 5.0
 """How long a write waits for another one, and a call for a free connection, before BusyError."""
+UPKEEP_SECONDS = 60.0
+"""How long upkeep waits for a reader or a writer to end, before BusyError."""
 POOL_SIZE = 16
 """Connections of one store at most; none is held that was idle for `_IDLE_SECONDS`."""
 DEFAULT_SCHEMA = "firsthand"
@@ -117,10 +119,10 @@ class Pool:
 
     @contextlib.contextmanager
     def bare(self) -> Iterator[Connection]:
-        """A connection outside any transaction and any limit of time, for VACUUM and CREATE INDEX CONCURRENTLY."""
+        """A connection outside any transaction, whose statements may take their time: for upkeep."""
         self._check_open()
         with self.words_for_errors(), psycopg.connect(**self.address.parameters, autocommit=True) as connection:
-            connection.execute("SET statement_timeout = 0")
+            connection.execute(f"SET statement_timeout = 0; SET lock_timeout = {int(UPKEEP_SECONDS * 1000)}")
             connection.execute(self._begin_writing.split("; ")[1].replace("LOCAL ", ""))
             yield connection
 
@@ -226,7 +228,7 @@ def _in_our_words(error: psycopg.Error, shown: str, password: str) -> StoreError
     if isinstance(error, errors.QueryCanceled):
         return BusyError(f"a statement took longer than the statement_timeout of {shown}; try again, or raise it")
     if isinstance(error, errors.LockNotAvailable | errors.DeadlockDetected | errors.SerializationFailure):
-        return BusyError(f"another process held what this call needs in {shown} for over {LOCK_SECONDS:g} s; try again")
+        return BusyError(f"another process held for too long what this call needs in {shown}; try again")
     if isinstance(error, errors.TooManyConnections):
         return BusyError(f"{shown} has no connection to spare; raise its max_connections, or put a pooler before it")
     if isinstance(error, errors.InsufficientPrivilege):

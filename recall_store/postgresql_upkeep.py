@@ -8,10 +8,12 @@ from psycopg import Connection
 
 from . import postgresql_vectors as near
 from . import postgresql_writing as writing
+from .errors import OpenError
 from .postgresql_pool import Pool
 from .postgresql_schema import BUCKETS
-from .postgresql_tables import Namespace, change_embedder, expired, find, meta, run
+from .postgresql_tables import Namespace, expired, find, meta, run
 
+_REFUSED = "42501"
 _INDEXING = "hashtextextended('firsthand index ' || current_schema(), 0)"
 
 
@@ -35,26 +37,34 @@ def index_large(pool: Pool, dimension: int) -> int:
 
 
 def drop_stale(pool: Pool) -> None:
-    """Remove vectors and indexes of embedders that are no longer in use, and indexes of what is large no more."""
-    with pool.writing() as db:
-        change_embedder(db)
-        used = [int(value) for name in ("generation", "reindex_generation") if (value := meta(db, name)) is not None]
-        run(db, "DELETE FROM vectors WHERE NOT generation = ANY(%s)", (used,))
+    """Remove vectors and indexes of embedders that are no longer in use, and indexes of what is large no more.
+
+    Nobody writes vectors of an older generation than the one in use, and what a reindex makes is of a newer one.
+    """
+    for bucket in range(BUCKETS):
+        with pool.writing() as db:
+            used = int(meta(db, "generation") or 0)
+            run(db, f"DELETE FROM vectors WHERE bucket = {bucket} AND generation < %s", (used,))  # noqa: S608
+    with pool.reading() as db:
         names = run(db, "SELECT name FROM namespaces WHERE live >= %s", (near.EXACT_BELOW // 2,))
         kept = {near.index_name(found) for (name,) in names if (found := find(db, name)) is not None}
         there = run(
             db,
             r"SELECT indexname::text FROM pg_indexes WHERE schemaname = current_schema() AND indexname LIKE 'near\_%%'",
         )
-        for (name,) in there:
-            if name not in kept:
-                run(db, f'DROP INDEX "{name}"')
+    stale = [name for (name,) in there if name not in kept]
+    if stale:
+        with pool.bare() as db:
+            run(db, f"SELECT pg_advisory_lock({_INDEXING})")
+            for name in stale:
+                run(db, f'DROP INDEX CONCURRENTLY IF EXISTS "{name}"')
 
 
 def vacuum(pool: Pool) -> None:
     """Delete what has expired and the notes of what was removed, and give the room of all of it back.
 
     The tables with texts are written anew, a partition at a time, in which nobody else can read that partition.
+    Raises OpenError if the role does not own them.
     """
     with pool.reading() as db:
         names = [name for (name,) in run(db, "SELECT name FROM namespaces ORDER BY bucket, name")]
@@ -71,7 +81,10 @@ def vacuum(pool: Pool) -> None:
                 (found.id,),
             )
     drop_stale(pool)
+    refused: list[str] = []
     with pool.bare() as db:
+        # To PostgreSQL a table that the role may not vacuum is a warning.
+        db.add_notice_handler(lambda said: refused.append(said.sqlstate) if said.sqlstate == _REFUSED else None)
         for bucket in range(BUCKETS):
             for table in ("memories", "postings", "history"):
                 run(db, f"VACUUM (FULL, ANALYZE) {table}_{bucket:02}")
@@ -80,6 +93,8 @@ def vacuum(pool: Pool) -> None:
             # Rewritten tables are read through their indexes alone only after a second look.
             for table in ("memories", "postings"):
                 run(db, f"VACUUM {table}_{bucket:02}")
+    if refused:
+        raise OpenError(f"the role may not vacuum the tables of {pool.shown}; do it as their owner")
 
 
 def _index(db: Connection, found: Namespace, dimension: int) -> None:

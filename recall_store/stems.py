@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 
 from . import postings
+from .errors import ClosedError
 
 _REMEMBERED = 200_000
 # What a namespace's number is to the words of the SQLite engine (see postings.prefix).
@@ -45,7 +46,10 @@ class Stems:
 
     def _stemmed(self, words: Sequence[str]) -> list[str]:
         joined = " ".join([_PREFIX + word for word in words])
-        self._db.execute("INSERT INTO temp.stems (rowid, word) VALUES (1, ?)", (joined,))
+        try:
+            self._db.execute("INSERT INTO temp.stems (rowid, word) VALUES (1, ?)", (joined,))
+        except sqlite3.ProgrammingError:
+            raise ClosedError("the store was closed; open it again") from None
         try:
             found = self._db.execute("SELECT term FROM temp.stem_terms ORDER BY offset").fetchall()
         finally:
