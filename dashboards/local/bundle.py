@@ -23,8 +23,8 @@ class Written:
     """What a transcript says of one turn: sizes in characters, `added` by source, never a text but `preview`'s.
 
     `preview` is how what was typed begins. `recall` are id and score of the memories that were sent. `file` is the row
-    of the followed file, `position` and `line` where the turn's first record stands in it. `replied` says that a
-    reply follows, `blocked` which hook refused the prompt.
+    of the followed file, `position` and `line` where the turn's first record stands in it. `traced` says that the
+    turn's key is that of a span, `replied` that a reply follows, `blocked` which hook refused the prompt.
     """
 
     file: int
@@ -43,6 +43,7 @@ class Written:
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_tokens: int | None = None
+    traced: bool = False
     replied: bool = False
     blocked: str | None = None
 
@@ -64,6 +65,7 @@ class Written:
             input_tokens=_sum(first.input_tokens, second.input_tokens),
             output_tokens=_sum(first.output_tokens, second.output_tokens),
             cache_read_tokens=_sum(first.cache_read_tokens, second.cache_read_tokens),
+            traced=first.traced or second.traced,
             replied=first.replied or second.replied,
             blocked=_either(first.blocked, second.blocked),
         )
@@ -132,7 +134,8 @@ class Bundle:
         from_spans = bool(calls)
         session = end.session if end is not None else None
         hits = [recall.matches for recall in self.recalls if recall.matches is not None]
-        has_trace = end is not None or self.calls or self.hooks or self.recalls
+        in_spans = end is not None or self.calls or self.hooks or self.recalls
+        has_trace = in_spans or (written is not None and written.traced)
         return (
             self.key[:16] if has_trace else None,
             self.key[16:] if has_trace else None,

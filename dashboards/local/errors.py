@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from middleware import FirsthandError
+
 __all__ = ["BadRequest", "DashboardError", "DatabaseError"]
 
 
-class DashboardError(Exception):
+class DashboardError(FirsthandError):
     """The dashboard cannot do what it was asked; its text says what happened, where, and what to do."""
 
 

@@ -24,6 +24,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "transcript": "Show, list, search, export, check, count, import and erase transcripts.",
     "recall": "Add, search, list, export, import, forget and serve memories.",
     "hooks": "List, test and trust hooks; print their JSON Schemas.",
+    "dashboard": "Show every turn: what was typed, what was added, how long it took.",
     "settings": "List every setting, its value and where it came from.",
 }
 """The commands and what `--help` says of them: a file of that name in this folder holds the command of that name."""

@@ -2,6 +2,7 @@
 
 from .chain import walk
 from .erasing import Erasable, erasable, erase
+from .figures import Figures, Tokens
 from .flaws import Flaw
 from .folder import TranscriptFolder
 from .keeping import remove_old
@@ -9,20 +10,26 @@ from .listing import SessionInfo, list_sessions, transcripts_in
 from .live import Branch, load
 from .reader import Transcript, iter_records, parse, read
 from .scribe import Scribe, TraceIds
+from .unfolded import Injected, Unfolded, injected_in, unfold
 from .writer import TranscriptWriter
 
 __all__ = [
     "Branch",
     "Erasable",
+    "Figures",
     "Flaw",
+    "Injected",
     "Scribe",
     "SessionInfo",
+    "Tokens",
     "TraceIds",
     "Transcript",
     "TranscriptFolder",
     "TranscriptWriter",
+    "Unfolded",
     "erasable",
     "erase",
+    "injected_in",
     "iter_records",
     "list_sessions",
     "load",
@@ -30,5 +37,6 @@ __all__ = [
     "read",
     "remove_old",
     "transcripts_in",
+    "unfold",
     "walk",
 ]

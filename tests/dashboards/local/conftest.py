@@ -4,6 +4,7 @@ from dashboards.local.database import Readers
 from dashboards.local.ingest import Ingest
 
 from .sending import Trace
+from .serving import serving
 
 
 class Board:
@@ -38,3 +39,9 @@ def board(tmp_path):
     board = Board(tmp_path / "board.db")
     yield board
     board.close()
+
+
+@pytest.fixture
+def served(tmp_path):
+    with serving(tmp_path / "served.db") as served:
+        yield served

@@ -1,0 +1,139 @@
+"""What transcripts say of turns, taken from their records. Pure; through the middleware's one projection.
+
+A record names its turn by the ids of its trace and span. One that has none (nobody traced it) is of a turn that begins
+with a message to the model and ends before the next: its key is a digest of the session and that message's uuid.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from middleware import project
+from middleware.transcript import Figures, injected_in
+
+from .bundle import Written
+from .facts import text_of
+
+__all__ = ["PREVIEW", "Threads", "key_of", "written_of"]
+
+PREVIEW: Final = 200
+"""Characters of what was typed that are kept, to find a session by."""
+
+_KINDS: Final = frozenset({"user", "assistant", "tool_result"})
+_ORIGINS: Final = {
+    None: "user_query",
+    "cron": "cron",
+    "notification": "notification",
+    "mid_turn_user_message": "steer",
+    "hook_continuation": "hook",
+    "goal_runtime": "goal",
+}
+
+
+class Threads:
+    """Which turn the last records of a file were of, so that a reply that was not traced finds its question."""
+
+    __slots__ = ("_keys",)
+
+    def __init__(self) -> None:
+        self._keys: dict[str, bytes] = {}
+
+    def key(self, record: Mapping[str, Any]) -> bytes:
+        """The key of a record's turn."""
+        key = traced_key(record)
+        uuid = str(record.get("uuid"))
+        if key is None:
+            parent = record.get("parentUuid")
+            if record.get("type") == "assistant" and isinstance(parent, str):
+                key = self._keys.get(parent) or _digest(record, parent)
+            else:
+                key = _digest(record, uuid)
+        self._keys[uuid] = key
+        if len(self._keys) > 512:
+            del self._keys[next(iter(self._keys))]
+        return key
+
+
+def key_of(record: Mapping[str, Any], threads: Threads) -> bytes | None:
+    """The key of a record's turn; None for one that belongs to no turn, or is another program's."""
+    if not isinstance(record.get("sessionId"), str):
+        return None
+    kind = record.get("type")
+    if kind in _KINDS:
+        message = record.get("message")
+        if not isinstance(message, Mapping) or not isinstance(message.get("parts"), list):
+            return None
+    elif kind != "system" or record.get("subtype") not in ("prompt_blocked", "session_start_context"):
+        return None
+    return threads.key(record)
+
+
+def traced_key(record: Mapping[str, Any]) -> bytes | None:
+    """The key of the turn that a record names by its trace; None for none, and for ids that are none."""
+    trace, span = record.get("traceId"), record.get("spanId")
+    if isinstance(trace, str) and isinstance(span, str) and len(trace) == 32 and len(span) == 16:
+        try:
+            return bytes.fromhex(trace + span)
+        except ValueError:
+            return None
+    return None
+
+
+def written_of(record: Mapping[str, Any], *, file: int, position: int, line: int) -> Written:
+    """What one record says of its turn."""
+    figures = Figures().count([record])
+    kind, subtype = record.get("type"), record.get("subtype")
+    payload = record.get("systemPayload")
+    payload = payload if isinstance(payload, Mapping) else {}
+    tokens = next(iter(figures.tokens.values()), None)
+    added: dict[str, int] = {}
+    for item in injected_in(record):
+        added[item.source] = added.get(item.source, 0) + len(item.part)
+    is_user = kind == "user"
+    model = record.get("model")
+    return Written(
+        file=file,
+        position=position,
+        line=line,
+        uuid=text_of(record.get("uuid")) or "",
+        at=int(figures.started.timestamp() * 1000) * 1_000_000 if isinstance(figures.started, datetime) else 0,
+        session=text_of(record.get("sessionId")) or "",
+        user=text_of(record.get("userId")),
+        preview=_preview(record) if is_user else None,
+        typed=figures.sent - figures.injected.total(),
+        added=added,
+        recall=tuple(_recalled(payload.get("recall"))),
+        origin=_ORIGINS.get(subtype, "unknown") if is_user and _is_label(subtype) else None,
+        model=text_of(model) if kind == "assistant" else None,
+        input_tokens=tokens.input if tokens is not None else None,
+        output_tokens=tokens.output if tokens is not None else None,
+        cache_read_tokens=tokens.cached if tokens is not None else None,
+        traced=traced_key(record) is not None,
+        replied=kind == "assistant",
+        blocked=text_of(payload.get("hook")) or "unknown" if subtype == "prompt_blocked" else None,
+    )
+
+
+def _is_label(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _preview(record: Mapping[str, Any]) -> str | None:
+    text = " ".join(project(record).text[: 4 * PREVIEW].replace("\0", "\ufffd").split())
+    return text[:PREVIEW] or None
+
+
+def _recalled(said: object) -> Iterable[tuple[str, float]]:
+    for one in said if isinstance(said, list) else ():
+        if isinstance(one, Mapping) and isinstance(one.get("id"), str):
+            score = one.get("score")
+            number = isinstance(score, (int, float)) and not isinstance(score, bool)
+            yield one["id"][:256], float(score) if number else 0.0  # type: ignore[arg-type]
+
+
+def _digest(record: Mapping[str, Any], uuid: str) -> bytes:
+    said = f"{record.get('sessionId')}\0{uuid}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(said, digest_size=24).digest()
