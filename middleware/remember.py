@@ -176,11 +176,13 @@ class Remember:
             self._ended(turn, None)
 
     def _ended(self, turn: _Turn, error: BaseException | None) -> None:
-        with self._change:
-            self._waiting.pop(turn, None)
-            self._change.notify_all()
-        if error is not None and not self._closed:
-            self._failed(turn, error)
+        try:
+            if error is not None and not self._closed:
+                self._failed(turn, error)
+        finally:
+            with self._change:
+                self._waiting.pop(turn, None)
+                self._change.notify_all()
 
     def _failed(self, turn: _Turn, error: BaseException) -> None:
         self._on_error(error, turn.conversation_id)
