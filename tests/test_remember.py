@@ -19,6 +19,7 @@ import pytest
 from middleware import Middleware, Origin, Settings, Submission
 from middleware.testing import Captured, Failure, capture
 from recall_store import Record, open_store
+from tests.recall_store.planted import PLANTED
 
 NOTES = "You keep long-term notes"
 Scripted = Callable[[dict[str, Any]], Any]
@@ -223,6 +224,29 @@ def test_a_secret_and_a_reserved_tag_are_refused_and_told_by_type_only(
         }
         assert typed not in caplog.text
         assert typed not in captured.exported()
+
+
+@pytest.mark.parametrize("remember", ["user", "model"])
+def test_no_planted_secret_is_remembered_and_its_value_is_told_nowhere(
+    remember: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = iter([value for _, value in PLANTED])
+
+    def answer(body: dict[str, Any]) -> str:
+        return json.dumps({"facts": [fact(f"The key is {next(said)}.")]}) if is_question(body) else "ok"
+
+    with room(tmp_path, remember, answer) as (captured, app), caplog.at_level(logging.DEBUG):
+        client = app.wrap(captured.model.openai())
+        for number, (_, value) in enumerate(PLANTED):
+            text = f"my key is {value}" if remember == "user" else f"turn {number}"
+            say(app, client, f"turn {number}", typed=text)
+            app.flush(60)
+        assert texts(app) == []
+        errors = [each for each in captured.events if each.log_record.event_name == "firsthand.remember_error"]
+        assert len(errors) == len(PLANTED)
+        told = caplog.text + captured.exported()
+    files = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert [rule for rule, value in PLANTED if value in told or value.encode() in files] == []
 
 
 def test_a_store_that_fails_fails_no_call(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from middleware.cli import firsthand
 from recall_store import Record, open_store
 from recall_store.embedders.hash import HashEmbedder
+from tests.recall_store.planted import PLANTED
 
 from .conftest import Run
 
@@ -91,6 +92,14 @@ def test_what_is_no_text_is_one_line(given: str | bytes, args: tuple[str, ...], 
     assert result.exit_code in (1, 2)
     assert result.stderr.startswith(said)
     assert result.stderr.count("\n") == 1
+
+
+def test_no_planted_secret_is_added_and_its_value_is_in_no_output_and_no_file(run: Run, place: Path) -> None:
+    for rule, value in PLANTED:
+        result = run("recall", "add", "--title", "keys", f"it is {value}", *STORE)
+        assert (result.exit_code, f" {rule}" in result.stderr, value in result.output) == (1, True, False)
+    files = b"".join(path.read_bytes() for path in place.rglob("*") if path.is_file())
+    assert [rule for rule, value in PLANTED if value.encode() in files] == []
 
 
 def test_what_nearly_says_the_same_is_told(run: Run) -> None:
