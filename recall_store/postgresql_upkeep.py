@@ -13,7 +13,6 @@ from .postgresql_pool import Pool
 from .postgresql_schema import BUCKETS
 from .postgresql_tables import Namespace, expired, find, meta, run
 
-_REFUSED = "42501"
 _INDEXING = "hashtextextended('firsthand index ' || current_schema(), 0)"
 
 
@@ -81,10 +80,12 @@ def vacuum(pool: Pool) -> None:
                 (found.id,),
             )
     drop_stale(pool)
-    refused: list[str] = []
+    refused: list[str | None] = []
     with pool.bare() as db:
         # To PostgreSQL a table that the role may not vacuum is a warning.
-        db.add_notice_handler(lambda said: refused.append(said.sqlstate) if said.sqlstate == _REFUSED else None)
+        db.add_notice_handler(
+            lambda said: refused.append(said.message_primary) if said.severity_nonlocalized == "WARNING" else None
+        )
         for bucket in range(BUCKETS):
             for table in ("memories", "postings", "history"):
                 run(db, f"VACUUM (FULL, ANALYZE) {table}_{bucket:02}")
