@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 from middleware import Middleware, Origin, Settings, Submission
+from middleware.chat import Chat, Send
+from middleware.chat.expand import expand
 from middleware.testing import Captured, Failure, capture
 from recall_store import Record, open_store
 from tests.recall_store.planted import PLANTED
@@ -88,6 +90,25 @@ def test_what_was_typed_is_stored_and_not_what_it_became(tmp_path: Path) -> None
         client = app.wrap(captured.model.openai())
         say(app, client, "@notes.md is my plan\n\n(500 kB of notes)", typed="  @notes.md is my plan ")
         assert texts(app) == ["@notes.md is my plan"]
+
+
+def test_what_is_typed_in_the_chat_is_stored_without_the_files_that_it_names(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("CANARY")
+    with room(tmp_path, "user") as (captured, app):
+        client, chat = app.wrap(captured.model.openai()), Chat()
+        chat.composer.type("@a.txt why is it so?")
+        [effect] = chat.submit()
+        assert isinstance(effect, Send)
+        parts = expand(effect.item, folder=tmp_path).parts
+        content: Any = [{"type": "text", "text": part} for part in parts]
+        with (
+            app.session("s", user="alice"),
+            app.submitting(effect.submission(parts)),
+            app.origin(effect.origin),
+        ):
+            client.chat.completions.create(model="m", messages=[{"role": "user", "content": content}])
+        assert "CANARY" in json.dumps(captured.requests)
+        assert texts(app) == ["@a.txt why is it so?"]
 
 
 def test_the_same_words_are_one_memory(tmp_path: Path) -> None:

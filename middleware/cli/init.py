@@ -32,6 +32,10 @@ store = "sqlite:///memories.db"
 # people, and name the user in code instead: app.session("conversation-42", user="alice").
 user = {user}
 
+# What a person wrote in `firsthand chat`, or in a call within app.submitting(...), becomes a memory once it is answered
+# ("user"), or facts that the model takes from it do ("model"): off by default.
+# remember = "user"
+
 # Prompts in spans: off by default. true puts them there as they were before anything was added to them.
 # capture_content = true
 """
