@@ -118,6 +118,11 @@ class View:
         """Where each key is, and whether it is there at all."""
         if not len(self.keys):
             return np.zeros(len(keys), np.intp), np.zeros(len(keys), bool)
+        first, last = int(self.keys[0]), int(self.keys[-1])
+        if last - first == len(self.keys) - 1:
+            # Without a gap, as after one large upsert: a key says where it is.
+            inside = (keys >= first) & (keys <= last)
+            return np.where(inside, keys - first, 0), inside
         positions = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return positions, self.keys[positions] == keys
 
