@@ -12,7 +12,8 @@ from .parts import clean, trim
 
 __all__ = ["MAX_TOKENS", "Fact", "facts_in", "question_about"]
 
-MAX_TOKENS: Final = 1_000
+MAX_TOKENS: Final = 4_000
+"""With room to think: some models count that, too."""
 TYPES: Final = ("user", "feedback", "project", "reference")
 _MOST_FACTS = 5
 _MOST_TEXT, _MOST_LINE = 1_000, 200
