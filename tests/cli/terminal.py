@@ -52,7 +52,9 @@ class Program:
     @property
     def line(self) -> str:
         """The line that the cursor is on: the composer's."""
-        return self.screen.display[self.screen.cursor.y].rstrip()
+        lines = self.screen.display
+        # Of a window that has become smaller the cursor is outside until the program has drawn anew.
+        return lines[self.screen.cursor.y].rstrip() if self.screen.cursor.y < len(lines) else ""
 
     def write(self, data: bytes | str) -> None:
         data = data.encode() if isinstance(data, str) else data
