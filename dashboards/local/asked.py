@@ -26,7 +26,7 @@ RANGES: Final[Mapping[str, float | None]] = {
 
 OUTCOMES: Final = ("sent", "blocked", "error", "cancelled")
 PER_PAGE: Final = 50
-_USUAL: Final = "7d"
+_LONGEST_USUAL: Final = "7d"
 _LONGEST: Final = 1024
 _MOST_PAGES: Final = 1_000_000
 _KNOWN: Final = ("range", "start", "end", "model", "session", "q", "outcome", "sort", "dir", "page")
@@ -67,17 +67,20 @@ class Asked:
         return self.url(path, **{**mine, **changes})
 
 
-def asked_in(params: Mapping[str, str], now: float, sorts: tuple[str, ...] = ()) -> Asked:
+def asked_in(
+    params: Mapping[str, str], now: float, sorts: tuple[str, ...] = (), *, oldest: float | None = None
+) -> Asked:
     """Read the parameters of an address; `sorts` are the orders that its list has, the first is the usual one.
 
-    `range` is one of `RANGES`; `start` and `end` (seconds since 1970) win over it. Raises `BadAddress`.
+    `range` is one of `RANGES`; `start` and `end` (seconds since 1970) win over it. Where neither is said it is the
+    shortest of them that goes back to `oldest`, a week at most. Raises `BadAddress`.
     """
     given = {name: value for name, value in params.items() if name in _KNOWN}
     for name, value in given.items():
         if len(value) > _LONGEST:
             raise BadAddress(f"{name} is longer than {_LONGEST} characters")
     start, end = _moment(given, "start"), _moment(given, "end")
-    stretch = given.get("range", _USUAL)
+    stretch = given.get("range") or _usual(now, oldest)
     if start is not None or end is not None:
         stretch = ""
         if start is not None and end is not None and start >= end:
@@ -109,6 +112,15 @@ def asked_in(params: Mapping[str, str], now: float, sorts: tuple[str, ...] = ())
 
 SESSION_SORTS: Final[tuple[str, ...]] = get_args(SessionSort)
 TURN_SORTS: Final[tuple[str, ...]] = get_args(TurnSort)
+
+
+def _usual(now: float, oldest: float | None) -> str:
+    if oldest is None:
+        return _LONGEST_USUAL
+    for name, length in RANGES.items():
+        if name == _LONGEST_USUAL or (length is not None and now - oldest < length):
+            return name
+    return _LONGEST_USUAL
 
 
 def _moment(given: Mapping[str, str], name: str) -> float | None:

@@ -54,7 +54,11 @@ def routes(board: Board) -> list[BaseRoute]:
             ("/live.json", _live),
         )
     ]
-    return [*made, Mount("/static", StaticFiles(directory=_HERE / "static")), Route("/{rest:path}", _page(board, _none))]
+    return [
+        *made,
+        Mount("/static", StaticFiles(directory=_HERE / "static")),
+        Route("/{rest:path}", _page(board, _none)),
+    ]
 
 
 def _page(board: Board, answer: Callable[[Board, Request, float], Response]) -> Callable[[Request], Response]:
@@ -71,20 +75,21 @@ def _page(board: Board, answer: Callable[[Board, Request, float], Response]) -> 
 
 
 def _front(board: Board, request: Request, now: float) -> Response:
-    asked = asked_in(request.query_params, now)
     with board.readers.reading() as connection:
-        seen = overview(connection, asked.where, prices=board.prices)
-        recent = turns(connection, asked.where, limit=_RECENT, prices=board.prices)
-        known = models(connection)
         held = status(connection)
+        asked = asked_in(request.query_params, now, oldest=held.oldest)
+        seen = overview(connection, asked.where, prices=board.prices)
+        recent = turns(connection, asked.where, descending=True, limit=_RECENT, prices=board.prices)
+        known = models(connection)
     return _rendered(
         board, "overview.html", now, asked=asked, seen=seen, recent=recent, models=known, held=held, path="/"
     )
 
 
 def _sessions(board: Board, request: Request, now: float) -> Response:
-    asked = asked_in(request.query_params, now, SESSION_SORTS)
     with board.readers.reading() as connection:
+        held = status(connection)
+        asked = asked_in(request.query_params, now, SESSION_SORTS, oldest=held.oldest)
         found = sessions(
             connection,
             asked.where,
@@ -97,13 +102,13 @@ def _sessions(board: Board, request: Request, now: float) -> Response:
             prices=board.prices,
         )
         known = models(connection)
-        held = status(connection)
     return _rendered(board, "sessions.html", now, asked=asked, found=found, models=known, held=held, path="/sessions")
 
 
 def _turns(board: Board, request: Request, now: float) -> Response:
-    asked = asked_in(request.query_params, now, TURN_SORTS)
     with board.readers.reading() as connection:
+        held = status(connection)
+        asked = asked_in(request.query_params, now, TURN_SORTS, oldest=held.oldest)
         found = turns(
             connection,
             asked.where,
@@ -116,7 +121,6 @@ def _turns(board: Board, request: Request, now: float) -> Response:
             prices=board.prices,
         )
         known = models(connection)
-        held = status(connection)
     return _rendered(board, "turns.html", now, asked=asked, found=found, models=known, held=held, path="/turns")
 
 
@@ -143,8 +147,8 @@ def _turn(board: Board, request: Request, now: float) -> Response:
 
 
 def _timeline(board: Board, request: Request, now: float) -> Response:
-    asked = asked_in(request.query_params, now)
     with board.readers.reading() as connection:
+        asked = asked_in(request.query_params, now, oldest=status(connection).oldest)
         line = overview(connection, asked.where, prices=board.prices).timeline
     return JSONResponse({"step": line.step, "starts": line.starts, **line.columns}, headers=_NO_STORE)
 

@@ -7,13 +7,15 @@ import re
 from datetime import datetime
 from typing import Final
 
-__all__ = ["ago", "count", "money", "moment", "seconds", "share", "size", "visible"]
+__all__ = ["ago", "count", "moment", "money", "seconds", "share", "size", "visible"]
 
 NOTHING: Final = "–"
 """For what nobody said."""
 
 # Controls other than line ends and tabs, what turns the direction of text, and what cannot be encoded.
-_UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
 
 
 def count(value: float | None) -> str:

@@ -1,0 +1,88 @@
+"use strict";
+// The charts of the overview, drawn by uPlot from /timeline.json; a stretch that is selected becomes the page's own.
+(() => {
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const seconds = (v) => v == null ? "–" : v < 1 ? `${(v * 1000).toPrecision(3)} ms` : `${v.toFixed(2)} s`;
+  const count = (v) => v == null ? "–" : v.toLocaleString("en");
+  const share = (v) => v == null ? "–" : `${(v * 100).toFixed(1)} %`;
+  const charts = {
+    turns: { bars: true, value: count, series: [["sent", "sent", "good"], ["blocked", "blocked", "stop"], ["error", "failed", "bad"], ["cancelled", "cancelled", "turn"]], stacked: true },
+    latency: { value: seconds, series: [["p50", "p50", "typed"], ["p95", "p95", "memory"], ["p99", "p99", "bad"], ["first_chunk_p50", "first chunk p50", "good"]] },
+    injected: { bars: true, value: count, series: [["typed", "typed", "typed"], ["injected", "injected", "injected"]], stacked: true },
+    hooks: { value: count, series: [["hooks", "hook calls", "injected"], ["hooks_failed", "failed", "bad"], ["recalls", "recalls", "memory"], ["recall_hits", "with a hit", "good"]] },
+  };
+  let drawn = [];
+
+  const stack = (columns) => {
+    const sums = [];
+    let below = columns[0].map(() => 0);
+    for (const column of columns) {
+      below = column.map((v, at) => (v || 0) + below[at]);
+      sums.push(below);
+    }
+    return sums;
+  };
+
+  const draw = (place, what, told, page) => {
+    const columns = what.series.map(([name]) => told[name]);
+    const shown = what.stacked ? stack(columns) : columns;
+    // The tallest of a stack is drawn first, behind the others.
+    const order = what.series.map((_, at) => at);
+    if (what.stacked) order.reverse();
+    const series = [{ value: (_, v) => v == null ? "–" : new Date(v * 1000).toLocaleString() }];
+    const data = [told.starts];
+    for (const at of order) {
+      const few = columns[at].filter((v) => v != null).length < 60;
+      const [, label, name] = what.series[at];
+      data.push(shown[at]);
+      series.push({
+        label, stroke: colour(name), width: what.bars ? 0 : 1.8, fill: what.bars ? colour(name) : undefined,
+        paths: what.bars ? uPlot.paths.bars({ size: [0.8, 60] }) : undefined,
+        points: { show: !what.bars && few, size: 5 }, spanGaps: !what.bars,
+        value: (_, v, __, index) => index == null ? "–" : what.value(columns[at][index]),
+      });
+    }
+    const axis = { stroke: colour("dim"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
+    const span = told.step;
+    const scale = { x: { time: true, range: (u, low, high) => [low - span / 2, high + span / 2] }, y: { range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1] } };
+    return new uPlot({
+      width: place.clientWidth, height: 180, series, scales: scale,
+      axes: [axis, { ...axis, size: 58, values: (_, all) => all.map((v) => what.value === seconds ? (v === 0 ? "0" : seconds(v)) : v >= 10000 ? `${v / 1000} k` : v % 1 ? "" : `${v}`) }],
+      cursor: { drag: { x: true, y: false, setScale: false }, points: { show: !what.bars } },
+      hooks: { setSelect: [(u) => {
+        if (u.select.width < 4) return;
+        const address = new URL(page, location.href);
+        address.search = location.search;
+        for (const name of ["range", "page"]) address.searchParams.delete(name);
+        address.searchParams.set("start", Math.floor(u.posToVal(u.select.left, "x")));
+        address.searchParams.set("end", Math.ceil(u.posToVal(u.select.left + u.select.width, "x")));
+        location.assign(address);
+      }] },
+    }, data, place);
+  };
+
+  const all = async () => {
+    const section = document.querySelector("[data-timeline]");
+    for (const chart of drawn) chart.destroy();
+    drawn = [];
+    if (!section) return;
+    const answer = await fetch(section.dataset.timeline);
+    if (!answer.ok) return;
+    const told = await answer.json();
+    for (const place of section.querySelectorAll("[data-chart]")) {
+      place.textContent = "";
+      drawn.push(draw(place, charts[place.dataset.chart], told, section.dataset.page));
+    }
+  };
+
+  let waiting, width = 0;
+  const sized = new ResizeObserver(([entry]) => {
+    if (Math.abs(entry.contentRect.width - width) < 1) return;
+    width = entry.contentRect.width;
+    clearTimeout(waiting);
+    waiting = setTimeout(all, 100);
+  });
+  sized.observe(document.getElementById("main"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
+  document.addEventListener("firsthand:changed", all);
+})();
