@@ -34,13 +34,13 @@ def ranked(
     hidden = view.among(question.expired) if only is None else ~view.among(only)
     by_words = best(lexical, hidden, max(BY_WORDS, 2 * top_k))
     keys = view.keys[by_words]
-    close = near.nearest(db, found, question)
+    close, cosines = near.nearest(db, found, question, keys)
     other = ~np.isin(close.keys, keys)
     rows = np.concatenate([by_words, view.positions(close.keys[other])[0]])
     return fuse(
         keys=view.keys[rows],
         lexical=lexical[rows],
-        cosine=np.concatenate([near.cosines(db, found, keys, question.vector), close.cosines[other]]),
+        cosine=np.concatenate([cosines, close.cosines[other]]),
         weight=embedder.weight,
         floor=embedder.floor,
         top_k=top_k,

@@ -27,7 +27,8 @@ _STORE_LOCK = "hashtextextended('firsthand embedder ' || current_schema(), 0)"
 class Namespace(NamedTuple):
     """A namespace at one moment. `bucket` and `id` find its rows; `last_key`, `epoch` and `removed` say how far it is.
 
-    `embedder` is the fingerprint of the store's embedder, and `generation` the one of its vectors.
+    `embedder` is the fingerprint of the store's embedder, and `generation` the one of its vectors. `expired` are the
+    keys of memories whose time has come, where that was asked for.
     """
 
     bucket: int
@@ -39,6 +40,7 @@ class Namespace(NamedTuple):
     live: int
     embedder: str
     generation: int
+    expired: Sequence[int] = ()
 
     @property
     def rows(self) -> str:
@@ -81,20 +83,30 @@ def keep_embedder(db: Connection) -> None:
 
 
 def change_embedder(db: Connection) -> None:
-    """Wait for, and keep off until the end of the transaction, whoever writes vectors."""
+    """Wait for, and keep off until the end of the transaction, whoever writes vectors. A long upsert is waited for."""
+    run(db, "SET LOCAL lock_timeout = '60s'")
     run(db, f"SELECT pg_advisory_xact_lock({_STORE_LOCK})")
 
 
-def find(db: Connection, name: str, *, lock: bool = False) -> Namespace | None:
-    """The namespace, or None if nothing was ever stored in it; with `lock`, nobody else writes to it until the end."""
+def find(db: Connection, name: str, *, lock: bool = False, now: int | None = None) -> Namespace | None:
+    """The namespace, or None if nothing was ever stored in it; with `lock`, nobody else writes to it until the end.
+
+    With `now`, in microseconds since 1970, also what has expired by then.
+    """
     bucket = bucket_of(name)
+    expired = (
+        ""
+        if now is None
+        else f", ARRAY(SELECT key FROM memories WHERE bucket = {bucket} AND namespace_id = namespaces.id"  # noqa: S608
+        " AND expires_at <= %s)"
+    )
     found = run(
         db,
         "SELECT id, next_key - 1, next_event - 1, next_removal - 1, epoch, live,"  # noqa: S608
         " (SELECT value FROM meta WHERE meta.name = 'embedder'),"
-        " (SELECT value::integer FROM meta WHERE meta.name = 'generation')"
+        f" (SELECT value::integer FROM meta WHERE meta.name = 'generation'){expired}"
         f" FROM namespaces WHERE bucket = {bucket} AND name = %s{' FOR UPDATE OF namespaces' if lock else ''}",
-        (name,),
+        (name,) if now is None else (now, name),
     )
     return Namespace(bucket, *found[0]) if found else None
 

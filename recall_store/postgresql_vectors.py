@@ -46,34 +46,38 @@ class Question(NamedTuple):
     now: int
 
 
-def nearest(db: Connection, found: Namespace, asked: Question) -> Near:
-    """The `at_most` nearest memories, or all there are; never less. None are near a vector of zeros."""
+def nearest(db: Connection, found: Namespace, asked: Question, also: Keys) -> tuple[Near, Floats]:
+    """The `at_most` nearest memories, or all there are, never less; and the exact cosine of each of `also`.
+
+    None are near a vector of zeros, and every cosine is 0 then.
+    """
     if not asked.vector.any() or not asked.kept:
-        return Near(np.zeros(0, np.int64), np.zeros(0, np.float32))
-    index = index_of(db, found, len(asked.vector)) if asked.kept >= EXACT_BELOW else None
-    if index is not None:
-        by_index = _by_index(db, found, asked, index)
-        if len(by_index.keys) >= min(asked.at_most, asked.kept):
-            return by_index
-    terms, values = _kept(found, asked)
-    statement = (
-        f"SELECT key, vector <#> %s::vector AS distance FROM vectors WHERE {found.rows} AND generation = %s{terms}"  # noqa: S608
-        " ORDER BY distance, key DESC LIMIT %s"
-    )
+        return Near(np.zeros(0, np.int64), np.zeros(0, np.float32)), np.zeros(len(also), np.float32)
     text = Vector(asked.vector).to_text()
-    return _near(run(db, statement, (text, found.id, found.generation, *values, asked.at_most)))
-
-
-def cosines(db: Connection, found: Namespace, keys: Keys, vector: Floats) -> Floats:
-    """The exact cosine of each memory with `vector` (a unit row)."""
-    if not len(keys) or not vector.any():
-        return np.zeros(len(keys), np.float32)
-    statement = (
-        f"SELECT key, vector <#> %s::vector FROM vectors WHERE {found.rows} AND generation = %s"  # noqa: S608
+    beside = (
+        f"SELECT key, vector <#> %s::vector, TRUE FROM vectors WHERE {found.rows} AND generation = %s"  # noqa: S608
         " AND key = ANY(%s::bigint[])"
     )
-    some = dict(run(db, statement, (Vector(vector).to_text(), found.id, found.generation, keys.tolist())))
-    return np.array([-some.get(key, 0.0) for key in keys.tolist()], np.float32)
+    index = index_of(db, found, len(asked.vector)) if asked.kept >= EXACT_BELOW else None
+    if index is not None:
+        by_index = _by_index(db, found, asked, text, index)
+        if len(by_index.keys) >= min(asked.at_most, asked.kept):
+            some = run(db, beside, (text, found.id, found.generation, also.tolist()))
+            return by_index, _cosines(some, also)
+    terms, values = _kept(found, asked)
+    statement = (
+        f"(SELECT key, vector <#> %s::vector AS distance, FALSE FROM vectors WHERE {found.rows} AND generation = %s"  # noqa: S608
+        f"{terms} ORDER BY distance, key DESC LIMIT %s) UNION ALL {beside}"
+    )
+    some = run(
+        db,
+        statement,
+        (
+            *(text, found.id, found.generation, *values, asked.at_most),
+            *(text, found.id, found.generation, also.tolist()),
+        ),
+    )
+    return _near([row for row in some if not row[2]]), _cosines([row for row in some if row[2]], also)
 
 
 def index_name(found: Namespace) -> str:
@@ -92,7 +96,7 @@ def index_of(db: Connection, found: Namespace, dimension: int) -> str | None:
     return index_cast(dimension) if valid == [(True,)] else None
 
 
-def _by_index(db: Connection, found: Namespace, asked: Question, index: str) -> Near:
+def _by_index(db: Connection, found: Namespace, asked: Question, text: str, index: str) -> Near:
     # Without sorts and joins of whole tables what is left is the index, asked for more until there is enough.
     db.execute(
         "SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.max_scan_tuples = 2147483647;"
@@ -101,7 +105,6 @@ def _by_index(db: Connection, found: Namespace, asked: Question, index: str) -> 
         f" SET LOCAL hnsw.ef_search = {min(max(asked.at_most, _BREADTH), 1000)}"
     )
     terms, values = _kept(found, asked)
-    text = Vector(asked.vector).to_text()
     # Numbers and no values: the index is of this namespace alone, and a plan has to know that it is meant.
     statement = (
         f"SELECT key, vector <#> %s::vector FROM vectors WHERE bucket = {found.bucket}"  # noqa: S608
@@ -125,6 +128,11 @@ def _kept(found: Namespace, asked: Question) -> tuple[str, list[Any]]:
     return "", []
 
 
-def _near(some: Sequence[tuple[int, float]]) -> Near:
+def _near(some: Sequence[Any]) -> Near:
     order = sorted(some, key=lambda row: (row[1], -row[0]))
-    return Near(np.array([key for key, _ in order], np.int64), np.array([-d for _, d in order], np.float32))
+    return Near(np.array([row[0] for row in order], np.int64), np.array([-row[1] for row in order], np.float32))
+
+
+def _cosines(some: Sequence[Any], keys: Keys) -> Floats:
+    by_key = {row[0]: row[1] for row in some}
+    return np.array([-by_key.get(key, 0.0) for key in keys.tolist()], np.float32)

@@ -83,12 +83,12 @@ class PostgresqlStore(Store):
         self._embedder.now()
         stems = list(dict.fromkeys(self._stems.of(words(asked))))
         with self._pool.reading() as db:
-            found = tables.find(db, namespace)
+            now = writing.now()
+            found = tables.find(db, namespace, now=now)
             if found is None or not found.live:
                 return []
             embedder = self._embedder.check(found.embedder)
-            now = writing.now()
-            gone = np.array(list(tables.expired(db, found, now).values()), np.int64)
+            gone = np.array(found.expired, np.int64)
             only = None if chosen.any else tables.allowed(db, found, chosen, now)
             question = near.Question(
                 vector=embedding.embed(embedder, [asked])[0],

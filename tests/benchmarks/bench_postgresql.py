@@ -153,7 +153,8 @@ def index(rows: int, rounds: int) -> None:
                         kept = rows if kind == "HNSW" else 1
                         asked = postgresql_vectors.Question(unit, 200, Filter(), kept, np.zeros(0, np.int64), 0)
                         started = time.perf_counter()
-                        answers[kind] = postgresql_vectors.nearest(db, here, asked).keys[:10].tolist()
+                        close, _ = postgresql_vectors.nearest(db, here, asked, np.zeros(0, np.int64))
+                        answers[kind] = close.keys[:10].tolist()
                         times[kind].append(time.perf_counter() - started)
                 hits += len(set(answers["HNSW"]) & set(answers["exact"]))
             table(f"{rows} vectors of 256, {title}; the 200 nearest", times)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import signal
 import subprocess
 import sys
@@ -599,7 +600,7 @@ class Explaining(psycopg.Cursor[Any]):
     def execute(
         self, query: Any, params: Any = None, *, prepare: bool | None = None, binary: bool | None = None
     ) -> Any:
-        if str(query).startswith("SELECT"):
+        if str(query).lstrip("(").startswith("SELECT"):
             super().execute("EXPLAIN (COSTS OFF) " + query, params, prepare=False, binary=False)
             self.plans.append("\n".join(line for (line,) in self.fetchall()))
         return super().execute(query, params, prepare=prepare, binary=binary)
@@ -628,9 +629,9 @@ def test_a_search_reads_the_partition_of_its_namespace_by_its_indexes(store: Pos
     store.vacuum()
     for where in (None, {"type": "user"}, {"metadata": {"a": 1}}):
         explained = plans(store, lambda: found(store, "lighthouse 7", where=where))  # noqa: B023
-        assert len(explained) >= 6
+        assert len(explained) >= 4
         for table in ("postings", "vectors", "memories", "namespaces"):
             assert any(f" {table}_{bucket:02} " in plan for plan in explained)
         for plan in explained:
-            assert "Append" not in plan
+            assert set(re.findall(r" on (?:postings|vectors|memories|namespaces)_(\d\d)", plan)) <= {f"{bucket:02}"}
             assert not any(f"Seq Scan on {table}" in plan for table in ("postings", "vectors", "memories"))
