@@ -1,7 +1,7 @@
 """Counts by stretch of time, model, series and label: what the overview is made of, kept as turns come in.
 
-A cell is a count, a total and, for durations, a sketch. The stretches are a minute, ten, an hour and a day long, so
-that no range needs more than some hundred of them.
+A cell is a count, a total and, for durations, a sketch. The stretches are a minute, ten, an hour, a day and thirty days
+long, so that no range needs more than some hundred of them.
 
     turn         by outcome; seconds              first_chunk  seconds
     origin       turns by origin                  tokens       by kind; total
@@ -22,7 +22,7 @@ from .sketch import Sketch, bin_of
 __all__ = ["MINUTE", "WIDTHS", "Cell", "Cells", "Key"]
 
 MINUTE: Final = 60
-WIDTHS: Final = (MINUTE, 600, 3600, 86_400)
+WIDTHS: Final = (MINUTE, 600, 3600, 86_400, 2_592_000)
 """Seconds of the stretches; each is a multiple of the one before."""
 
 _NS: Final = 1_000_000_000

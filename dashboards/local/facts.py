@@ -184,7 +184,7 @@ def _hook_call(span: Span, said: Mapping[str, Any]) -> HookCall:
         name=text_of(said.get(names.HOOK_NAME)) or "",
         outcome=text_of(said.get(names.HOOK_OUTCOME)) or "unknown",
         success=int(success if isinstance(success, bool) else not span.failed),
-        exit_code=_whole(said.get(names.HOOK_EXIT_CODE)),
+        exit_code=_exit_code(said.get(names.HOOK_EXIT_CODE)),
         output_chars=_whole(said.get(names.HOOK_OUTPUT_CHARS)),
         error=text_of(said.get(names.HOOK_ERROR)),
     )
@@ -205,9 +205,14 @@ def _recall(span: Span, said: Mapping[str, Any]) -> Recall:
 
 def _whole(value: object) -> int | None:
     """A count; one that no count can be is absent."""
-    if isinstance(value, int) and not isinstance(value, bool) and -(2**53) < value < 2**53:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53:
         return value
     return None
+
+
+def _exit_code(value: object) -> int | None:
+    """-1 is a death by signal."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**32 else None
 
 
 def _flag(value: object) -> int | None:

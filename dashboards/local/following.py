@@ -129,13 +129,13 @@ class Follower:
         for data in _pieces(path, file.size):
             if self._stop.is_set():
                 return
-            turns = self._turns(file, data)
+            turns = self._turns(file, data, state.st_mtime_ns)
             size, lines = file.size + len(data), file.lines + data.count(b"\n")
             self._save(file, name, size, lines, turns)
             file.size, file.lines = size, lines
         self.unreadable.pop(path, None)
 
-    def _turns(self, file: _File, data: bytes) -> list[tuple[bytes, Written]]:
+    def _turns(self, file: _File, data: bytes, at: int) -> list[tuple[bytes, Written]]:
         turns: list[tuple[bytes, Written]] = []
         position, line = file.size, file.lines
         for text in data.split(b"\n")[:-1]:
@@ -143,7 +143,7 @@ class Follower:
             for record in parse(text).records if len(text) <= _LONGEST else ():
                 key = key_of(record, file.threads)
                 if key is not None:
-                    turns.append((key, written_of(record, file=file.id, position=position, line=line)))
+                    turns.append((key, written_of(record, file=file.id, position=position, line=line, at=at)))
             position += len(text) + 1
         return turns
 

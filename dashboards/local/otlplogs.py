@@ -6,7 +6,7 @@ import json
 import time
 from typing import Any
 
-from .otlpvalues import LAST_TIME, attributes_of, cut, name_of, resource_of, value_of
+from .otlpvalues import FIRST_TIME, LAST_TIME, attributes_of, cut, name_of, resource_of, value_of
 from .signals import Decoded, Log
 
 __all__ = ["read"]
@@ -19,7 +19,7 @@ def read(request: Any, decoded: Decoded) -> None:
         for scoped in held.scope_logs:
             for record in scoped.log_records:
                 at = record.time_unix_nano or record.observed_time_unix_nano or time.time_ns()
-                if at >= LAST_TIME:
+                if not FIRST_TIME <= at < LAST_TIME:
                     decoded.refuse("log record: it is of no time of this century")
                     continue
                 attributes = attributes_of(record.attributes)

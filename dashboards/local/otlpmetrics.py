@@ -6,7 +6,7 @@ import itertools
 import math
 from typing import Any, Literal
 
-from .otlpvalues import LAST_TIME, attributes_of, name_of, resource_of
+from .otlpvalues import FIRST_TIME, LAST_TIME, attributes_of, name_of, resource_of
 from .signals import Decoded, Point
 
 __all__ = ["read"]
@@ -74,4 +74,4 @@ def _numbers(
 
 
 def _in_time(point: Any) -> bool:
-    return bool(0 < point.time_unix_nano < LAST_TIME and point.start_time_unix_nano < LAST_TIME)
+    return bool(FIRST_TIME <= point.time_unix_nano < LAST_TIME and point.start_time_unix_nano < LAST_TIME)

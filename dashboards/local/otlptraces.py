@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .otlpvalues import LAST_TIME, attributes_of, name_of, resource_of
+from .otlpvalues import FIRST_TIME, LAST_TIME, attributes_of, name_of, resource_of
 from .signals import Decoded, Span
 
 __all__ = ["read"]
@@ -29,7 +29,7 @@ def read(request: Any, decoded: Decoded) -> None:
                     decoded.refuse(f"span {name_of(span.name)[:60]!r}: its span id is not 8 bytes, or all zero")
                     continue
                 started, ended = span.start_time_unix_nano, span.end_time_unix_nano
-                if not 0 < started < LAST_TIME or ended > LAST_TIME:
+                if not FIRST_TIME <= started < LAST_TIME or ended > LAST_TIME:
                     decoded.refuse(f"span {name_of(span.name)[:60]!r}: it starts or ends at no time of this century")
                     continue
                 decoded.spans.append(

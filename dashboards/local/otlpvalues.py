@@ -9,13 +9,14 @@ from typing import Any, Final
 
 from .signals import Attributes
 
-__all__ = ["LAST_TIME", "LONGEST_TEXT", "attributes_of", "cut", "name_of", "resource_of", "value_of"]
+__all__ = ["FIRST_TIME", "LAST_TIME", "LONGEST_TEXT", "attributes_of", "cut", "name_of", "resource_of", "value_of"]
 
 LONGEST_TEXT: Final = 65_536
 """Characters of one text; more is cut, and says so. As many as the middleware's own `max_attribute_chars`."""
 
+FIRST_TIME: Final = 946_684_800 * 10**9
 LAST_TIME: Final = 2**62
-"""ns since 1970, in the year 2116: a later time is a mistake of its sender."""
+"""ns since 1970, in the years 2000 and 2116: another time is a mistake of its sender."""
 
 _LONGEST_NAME: Final = 256
 _MOST_ATTRIBUTES: Final = 512

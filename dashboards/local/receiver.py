@@ -46,6 +46,9 @@ _CODES: Final = {400: 3, 403: 7, 408: 4, 413: 8, 415: 3, 429: 8, 503: 14}
 """HTTP status to the code of google.rpc.Status."""
 
 _MOST_IN_FLIGHT: Final = 48 * 1024 * 1024
+_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+"""All of them, so that no page takes these paths for its own."""
+
 _BODY_SECONDS: Final = 30.0
 _log = logging.getLogger("firsthand")
 
@@ -54,9 +57,9 @@ def receiver(ingest: Ingest) -> list[Route]:
     """The routes that take OTLP and have it written by `ingest`."""
     post = _Receiver(ingest)
     return [
-        Route("/v1/traces", post.taking("traces"), methods=["POST"]),
-        Route("/v1/metrics", post.taking("metrics"), methods=["POST"]),
-        Route("/v1/logs", post.taking("logs"), methods=["POST"]),
+        Route("/v1/traces", post.taking("traces"), methods=_METHODS),
+        Route("/v1/metrics", post.taking("metrics"), methods=_METHODS),
+        Route("/v1/logs", post.taking("logs"), methods=_METHODS),
     ]
 
 
@@ -68,6 +71,8 @@ class _Receiver:
 
     def taking(self, signal: Signal) -> Callable[[Request], Any]:
         async def take(request: Request) -> Response:
+            if request.method != "POST":
+                return Response("send OTLP here, with POST\n", 405, headers={"allow": "POST"}, media_type="text/plain")
             encoding = _TYPES.get(request.headers.get("content-type", "").partition(";")[0].strip().lower())
             try:
                 return await self._take(signal, request, encoding)

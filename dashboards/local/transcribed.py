@@ -16,6 +16,7 @@ from middleware.transcript import Figures, injected_in
 
 from .bundle import Written
 from .facts import text_of
+from .otlpvalues import FIRST_TIME, LAST_TIME
 
 __all__ = ["PREVIEW", "Threads", "key_of", "written_of"]
 
@@ -82,8 +83,8 @@ def traced_key(record: Mapping[str, Any]) -> bytes | None:
     return None
 
 
-def written_of(record: Mapping[str, Any], *, file: int, position: int, line: int) -> Written:
-    """What one record says of its turn."""
+def written_of(record: Mapping[str, Any], *, file: int, position: int, line: int, at: int) -> Written:
+    """What one record says of its turn; `at` (ns since 1970) is its time if it says none that can be."""
     figures = Figures().count([record])
     kind, subtype = record.get("type"), record.get("subtype")
     payload = record.get("systemPayload")
@@ -99,7 +100,7 @@ def written_of(record: Mapping[str, Any], *, file: int, position: int, line: int
         position=position,
         line=line,
         uuid=text_of(record.get("uuid")) or "",
-        at=int(figures.started.timestamp() * 1000) * 1_000_000 if isinstance(figures.started, datetime) else 0,
+        at=_moment(figures.started, at),
         session=text_of(record.get("sessionId")) or "",
         user=text_of(record.get("userId")),
         preview=_preview(record) if is_user else None,
@@ -115,6 +116,11 @@ def written_of(record: Mapping[str, Any], *, file: int, position: int, line: int
         replied=kind == "assistant",
         blocked=text_of(payload.get("hook")) or "unknown" if subtype == "prompt_blocked" else None,
     )
+
+
+def _moment(said: datetime | None, otherwise: int) -> int:
+    at = int(said.timestamp() * 1000) * 1_000_000 if said is not None else otherwise
+    return at if FIRST_TIME <= at < LAST_TIME else otherwise
 
 
 def _is_label(value: object) -> bool:

@@ -75,7 +75,7 @@ class _Sum:
 
 
 def step_of(seconds: float) -> int:
-    """How long the stretches of a range are: a minute, ten, an hour or a day, so that there are at most 200."""
+    """How long the stretches of a range are: a minute to thirty days, so that there are at most 200."""
     return next((width for width in WIDTHS if seconds / width <= _MOST_STEPS), WIDTHS[-1])
 
 
