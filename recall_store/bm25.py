@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .ranking import Shared, information, rarity
 from .signs import Mask, Positions
 
 Scores = NDArray[np.float64]
@@ -45,34 +46,39 @@ def bm25(
     near: Sequence[float],
     k1: float,
     b: float,
-) -> Scores:
-    """The score of every row; 0 for a row without a word of the query, itself and in its neighbours.
+) -> Shared:
+    """What every row has of the words; a score of 0 for a row without any, itself and in its neighbours.
 
-    `lengths` and `texts` are in index words: of a whole row, and of its text alone. A word in the text of a neighbour
-    counts `near[distance - 1]`, and the neighbours' texts make a row longer, too. Rows that are `dead` have no score,
-    and count in no number.
+    A word that is nowhere is one of `words`, too, without rows. `lengths` and `texts` are in index words: of a whole
+    row, and of its text alone. A word in the text of a neighbour counts `near[distance - 1]`, and the neighbours' texts
+    make a row longer, too. Rows that are `dead` have no score, and count in no number.
     """
-    total = np.zeros(len(lengths))
+    total, known = np.zeros(len(lengths)), np.zeros(len(lengths))
     living = len(lengths) if dead is None else int(np.count_nonzero(~dead))
+    asked = sum(information(0, living) for rows, _, _ in words if not len(rows))
     if not living:
-        return total
+        return Shared(total, known, asked, living)
     size = lengths if dead is None else np.where(dead, 0.0, lengths)
     if neighbours is not None:
         size = size + spread(texts, neighbours, [1.0] * len(near))
     average = float(size.sum()) / living
     norm = k1 * (1 - b + b * size / average) if average else np.full(len(lengths), k1)
     for rows, weights, lent in words:
+        if not len(rows):
+            continue
         often: Scores = np.bincount(rows, weights, minlength=len(lengths)).astype(np.float64, copy=False)
         if dead is not None:
             often[dead] = 0.0
-        holding = int(np.count_nonzero(often))
+        itself = np.flatnonzero(often)
+        says = information(len(itself), living)
+        known[itself] += says
+        asked += says
         if neighbours is not None:
             texts_often: Scores = np.bincount(rows, lent, minlength=len(lengths)).astype(np.float64, copy=False)
             often = often + spread(texts_often, neighbours, near)
         held = np.flatnonzero(often)
-        rarity = np.log1p((living - holding + 0.5) / (holding + 0.5))
-        total[held] += rarity * (k1 + 1) * often[held] / (often[held] + norm[held])
-    return total
+        total[held] += rarity(len(held), living) * (k1 + 1) * often[held] / (often[held] + norm[held])
+    return Shared(total, known, asked, living)
 
 
 def spread(values: Scores, neighbours: Neighbours, near: Sequence[float]) -> Scores:

@@ -16,7 +16,7 @@ from psycopg import Connection
 from .bm25 import Hits, Neighbours, Scores, bm25
 from .postgresql_tables import Namespace, run
 from .postgresql_writing import BITS, DESCRIPTION_BITS, TITLE_BITS
-from .ranking import COLUMN_WEIGHTS, K1, NEIGHBOURS, B
+from .ranking import COLUMN_WEIGHTS, K1, NEIGHBOURS, B, Shared
 from .signs import Keys, Mask, Positions
 
 KEPT = 256
@@ -83,7 +83,7 @@ class Views:
             self._views.clear()
 
 
-def lexical(view: View, places: list[NDArray[Any]], expired: Keys) -> Scores:
+def lexical(view: View, places: list[NDArray[Any]], expired: Keys) -> Shared:
     """BM25 of every row of `view`, from the numbers of the memories whose time has not come. See `bm25`."""
     dead = view.among(expired) if len(expired) else None
     hits = []
@@ -110,7 +110,7 @@ def lexical(view: View, places: list[NDArray[Any]], expired: Keys) -> Scores:
 
 
 def places(db: Connection, found: Namespace, stems: list[str]) -> list[NDArray[Any]]:
-    """Where each stem is in a namespace; stems that are nowhere are left out."""
+    """Where each stem is in a namespace; a stem that is nowhere has no places."""
     if not stems:
         return []
     statement = (
@@ -118,7 +118,7 @@ def places(db: Connection, found: Namespace, stems: list[str]) -> list[NDArray[A
         f" WHERE {found.rows} AND term = ANY(%s) GROUP BY term"
     )
     by_term = dict(run(db, statement, (found.id, stems)))
-    return [np.frombuffer(by_term[stem], _PLACES) for stem in stems if stem in by_term]
+    return [np.frombuffer(by_term.get(stem, b""), _PLACES) for stem in stems]
 
 
 def with_every(db: Connection, found: Namespace, stems: list[str]) -> Keys:

@@ -77,7 +77,7 @@ def delete(db: sqlite3.Connection, keys: Iterable[int]) -> None:
 
 
 def places(db: sqlite3.Connection, namespace_id: int, query_words: Sequence[str]) -> list[Places]:
-    """Where each word of a query is in a namespace, each stem once; words that are nowhere are left out."""
+    """Where each word of a query is in a namespace, each stem once; a word that is nowhere has no places."""
     found = []
     for stem in stems(db, [prefix(namespace_id) + word for word in query_words]):
         # One text of all the numbers, read by numpy: a Python object a row is what takes the time.
@@ -86,9 +86,8 @@ def places(db: sqlite3.Connection, namespace_id: int, query_words: Sequence[str]
             " FROM places WHERE term = ?",
             (stem,),
         ).fetchone()[0]
-        if joined:
-            packed = np.fromstring(joined, dtype=np.int64, sep=",")
-            found.append(Places(packed >> 2, packed & 3))
+        packed = np.fromstring(joined or "", dtype=np.int64, sep=",")
+        found.append(Places(packed >> 2, packed & 3))
     return found
 
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from . import postings
-from .bm25 import Hits, Scores, best, bm25
+from .bm25 import Hits, best, bm25
 from .embedders.base import Embedder
-from .ranking import COLUMN_WEIGHTS, K1, NEIGHBOURS, B, Ranked, fuse
+from .ranking import COLUMN_WEIGHTS, K1, NEIGHBOURS, B, Ranked, Shared, fuse
 from .signs import Floats, Keys, Mask, Positions
 from .vectors import View
 
@@ -30,31 +30,35 @@ def ranked(
     vector: Floats,
     *,
     embedder: Embedder,
+    keywords: bool,
     top_k: int,
     only: Keys | None,
     expired: Keys | None,
 ) -> list[Ranked]:
     """The best `top_k` rows of `view`: among the keys `only`, if given, and never one of `expired`.
 
+    `keywords` as in `ranking.is_answer`.
+
     Raises DamagedError.
     """
     hidden = view.hidden(only=only, without=expired)
-    lexical = lexical_scores(view, places, expired)
-    by_words = best(lexical, hidden, max(BY_WORDS, 2 * top_k))
+    shared = lexical_scores(view, places, expired)
+    by_words = best(shared.scores, hidden, max(BY_WORDS, 2 * top_k))
     near, cosines = view.nearest(vector, max(BY_VECTORS, 2 * top_k), hidden)
     other = ~_among(near, by_words)
     rows = np.concatenate([by_words, near[other]])
     return fuse(
         keys=view.keys[rows],
-        lexical=lexical[rows],
+        shared=shared.of(rows),
         cosine=np.concatenate([view.cosines(by_words, vector), cosines[other]]),
+        keywords=keywords,
         weight=embedder.weight,
         floor=embedder.floor,
         top_k=top_k,
     )
 
 
-def lexical_scores(view: View, places: Sequence[postings.Places], expired: Keys | None) -> Scores:
+def lexical_scores(view: View, places: Sequence[postings.Places], expired: Keys | None) -> Shared:
     """BM25 of every row of `view`, from the numbers of its living rows alone."""
     words = []
     for keys, columns in places:

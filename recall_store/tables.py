@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import postings, rows
+from .asking import HEAD, Head
 from .base import Record
 from .filters import Filter
 from .signs import Keys, row_checksums
@@ -181,6 +182,19 @@ def by_keys(db: sqlite3.Connection, keys: Sequence[int]) -> dict[int, Record]:
         chunk = keys[start : start + _CHUNK]
         statement = f"SELECT key, {COLUMNS} FROM memories WHERE key IN ({', '.join('?' * len(chunk))})"  # noqa: S608
         found.update((key, rows.from_row(row)) for key, *row in db.execute(statement, tuple(chunk)))
+    return found
+
+
+def heads(db: sqlite3.Connection, keys: Sequence[int]) -> list[Head]:
+    """What a ranking looks at of memories, without reading their whole texts."""
+    found: list[Head] = []
+    for start in range(0, len(keys), _CHUNK):
+        chunk = keys[start : start + _CHUNK]
+        statement = (
+            f"SELECT key, substr(text, 1, {HEAD}), source, metadata, created_at FROM memories"  # noqa: S608
+            f" WHERE key IN ({', '.join('?' * len(chunk))})"
+        )
+        found.extend(Head(*row) for row in db.execute(statement, tuple(chunk)))
     return found
 
 

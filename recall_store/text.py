@@ -22,7 +22,8 @@ _STOP = """
     him his how i if in into is it its itself just ll me might more most must my myself no nor not of off on once only
     or other our ours out over own re s same shall she should so some such t than that the their theirs them then
     there these they this those through to too under until up us ve very was we were what when where which while who
-    whom whose why will with would you your yours d m"""
+    whom whose why will with would you your yours d m
+    hello hey hi bye please thank thanks ok okay yes yeah sorry"""
 STOP_WORDS = frozenset(_STOP.split())
 
 _CJK_RANGES = (
@@ -35,6 +36,7 @@ _RUN = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
 _ASCII_RUN = re.compile(r"[a-z0-9]+")
 _CJK = re.compile(rf"[{_CJK_RANGES}]+")
 _CJK_OR_NOT = re.compile(rf"[{_CJK_RANGES}]+|[^{_CJK_RANGES}]+")
+_BLOB = re.compile(r"\S*[A-Za-z0-9+/=_-]{100,}\S*")
 _UNSAFE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -82,7 +84,8 @@ def words(text: str, *, stop: bool = True) -> list[str]:
 def clip(query: str) -> str:
     """At most 64 words and 1,000 bytes of `query`, half from each end.
 
-    The question of a long prompt stands at its start or its end; what is between is mostly paste.
+    The question of a long prompt stands at its start or its end; what is between is mostly paste. Runs of 100
+    letters and digits (base64, hashes) are left out, if there is anything else.
     """
     short = query
     if len(short) > QUERY_BYTES:
@@ -92,7 +95,8 @@ def clip(query: str) -> str:
         half = QUERY_BYTES // 2
         head, tail = raw[:half], raw[-half + 1 :]
         raw = head.decode(errors="ignore").encode() + b" " + tail.decode(errors="ignore").encode()
-    pieces = raw.decode().split()
+    kept = raw.decode()
+    pieces = _BLOB.sub(" ", kept).split() or kept.split()
     if len(pieces) > QUERY_WORDS:
         pieces = pieces[: QUERY_WORDS // 2] + pieces[-QUERY_WORDS // 2 :]
     return " ".join(pieces)
@@ -102,6 +106,12 @@ def too_short(query: str) -> bool:
     """True for a query that asks nothing: blank, one or two characters, or one CJK character."""
     bare = "".join(query.split())
     return len(bare) < 2 or (len(bare) == 2 and not (_CJK.fullmatch(unicodedata.normalize("NFKC", clean(bare)))))
+
+
+def keywords_only(query: str) -> bool:
+    """True for a query of nothing but index words, each one to be looked for: no stop word makes a sentence of it."""
+    found = words(query, stop=False)
+    return bool(found) and STOP_WORDS.isdisjoint(found)
 
 
 def index_text(text: str, prefix: str) -> str:

@@ -16,7 +16,8 @@ class Embedder(ABC):
 
     `name` is the file's name. `id` is everything that vectors must share to be compared (name, revision, dimension);
     a store records it. `dimension` is in components. `weight` is the cosine's part in the score, against a lexical
-    part of 0 to 1. `floor` is the cosine under which a memory without a common word is silence.
+    part of 0 to 1. `floor` is the cosine that is an answer without a common word, in a namespace of 1,000 memories;
+    all the words of the query in common are worth 0.5 of it (see `ranking.is_answer`), and with less there is silence.
     """
 
     name: str

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import embedders, embedding, events, postings, reindexing, rows, searching, tables, writing
+from ..asking import mentions, rerank
 from ..base import (
     Change,
     Changes,
@@ -36,7 +37,8 @@ from ..embedders.base import Embedder
 from ..errors import BusyError, OpenError, UrlError
 from ..filters import parse
 from ..guard import check_record
-from ..text import clip, too_short, words
+from ..ranking import CANDIDATES
+from ..text import clip, keywords_only, too_short, words
 from ..vector_file import DamagedError
 from ..vectors import Answer, NamespaceVectors, View
 
@@ -113,11 +115,15 @@ class SqliteStore(Store):
                     places,
                     vector,
                     embedder=embedder,
-                    top_k=min(top_k, found.state.live),
+                    keywords=keywords_only(asked),
+                    top_k=min(max(top_k, CANDIDATES), found.state.live),
                     only=only,
                     expired=np.array(expired, np.int64) if expired else None,
                 ),
             )
+            if ranked:
+                gained = mentions(asked, tables.heads(db, [one.key for one in ranked]))
+                ranked = rerank(ranked, gained, top_k)
             records = tables.by_keys(db, [one.key for one in ranked]) if ranked else {}
         return [
             Match(record=records[one.key], score=one.score, lexical=one.lexical, cosine=one.cosine) for one in ranked

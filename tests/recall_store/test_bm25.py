@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from recall_store.bm25 import Hits, Neighbours, best, bm25, spread
+from recall_store.ranking import Shared, information
 
 CHAIN = Neighbours(rows=np.array([0, 1, 2, 3]), joined=np.array([True, True, False]))
 
@@ -17,10 +18,14 @@ def hits(*rows: int, weight: float = 1.0) -> Hits:
 
 
 def scores(*words: Hits, lengths: list[float], dead: list[bool] | None = None, **more: object) -> list[float]:
+    return shared(*words, lengths=lengths, dead=dead, **more).scores.tolist()
+
+
+def shared(*words: Hits, lengths: list[float], dead: list[bool] | None = None, **more: object) -> Shared:
     given = np.array(lengths)
     arguments = {"neighbours": None, "near": (), "k1": 1.2, "b": 0.75, **more}
     mask = None if dead is None else np.array(dead)
-    return bm25(words, lengths=given, texts=given, dead=mask, **arguments).tolist()  # type: ignore[arg-type]
+    return bm25(words, lengths=given, texts=given, dead=mask, **arguments)  # type: ignore[arg-type]
 
 
 def test_the_score_is_bm25_with_a_logarithm_that_is_never_negative() -> None:
@@ -50,10 +55,10 @@ def test_a_word_is_lent_to_the_rows_beside_it_in_the_same_session() -> None:
     assert spread(np.array([1.0, 1.0]), Neighbours(np.array([0, 1]), np.array([True])), [1.0] * 5).tolist() == [1, 1]
 
 
-def test_a_lent_word_is_worth_less_than_an_own_one_and_makes_no_word_more_common() -> None:
+def test_a_lent_word_is_worth_less_than_an_own_one_and_counts_as_held() -> None:
     own, lent, _, _ = scores(hits(0), lengths=[4, 4, 4, 4], neighbours=CHAIN, near=(0.3,))
     assert own > lent > 0
-    rarity = math.log(1 + 3.5 / 1.5)
+    rarity = math.log(1 + 2.5 / 2.5)
     size = [8, 12, 8, 4]
     norm = 1.2 * (0.25 + 0.75 * size[0] / (sum(size) / 4))
     assert own == pytest.approx(rarity * 2.2 / (1 + norm))
@@ -64,6 +69,19 @@ def test_the_best_are_the_greatest_not_hidden_and_the_later_of_two_equal() -> No
     assert best(given, None, 3).tolist() == [3, 1, 4]
     assert best(given, np.array([False, False, False, True, False]), 3).tolist() == [1, 4, 0]
     assert best(given, None, 9).tolist() == [3, 1, 4, 0]
+
+
+def test_what_is_known_is_the_information_of_own_words_and_what_is_asked_that_of_all() -> None:
+    found = shared(hits(0, 0, 1), hits(0), hits(), lengths=[4, 4, 4, 4], neighbours=CHAIN, near=(0.3,))
+    one, two, none = information(1, 4), information(2, 4), information(0, 4)
+    assert found.known.tolist() == pytest.approx([one + two, two, 0, 0])
+    assert (found.asked, found.living) == (pytest.approx(one + two + none), 4)
+
+
+def test_dead_rows_know_nothing() -> None:
+    found = shared(hits(0, 1), lengths=[3, 5], dead=[False, True])
+    assert found.known.tolist() == pytest.approx([information(1, 1), 0])
+    assert (found.asked, found.living) == (pytest.approx(information(1, 1)), 1)
 
 
 def test_no_rows_and_no_words_are_no_scores() -> None:
