@@ -9,7 +9,7 @@ import subprocess
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -29,13 +29,18 @@ SECONDS = [0.1] * 60 + [0.3] * 48 + [1.5] * 12
 
 
 @contextlib.contextmanager
-def prometheus(folder: Path, target: str) -> Iterator[str]:
-    """A running server that scrapes `target` every second; its URL."""
+def prometheus(folder: Path, target: str, rules: Sequence[Path] = ()) -> Iterator[str]:
+    """A running server that scrapes `target` and evaluates `rules` every second; its URL."""
     program = shutil.which("prometheus")
     if program is None:
         pytest.fail("prometheus is missing: Debian has it (apt-get install prometheus)")
     job = {"job_name": "firsthand", "scrape_interval": "1s", "static_configs": [{"targets": [target]}]}
-    (folder / "prometheus.yml").write_text(json.dumps({"scrape_configs": [job]}))
+    config = {
+        "global": {"evaluation_interval": "1s"},
+        "rule_files": [str(path) for path in rules],
+        "scrape_configs": [job],
+    }
+    (folder / "prometheus.yml").write_text(json.dumps(config))
     address = f"127.0.0.1:{free_port()}"
     options = [f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
     with (folder / "log").open("wb") as log:
