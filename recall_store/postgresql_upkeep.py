@@ -107,6 +107,6 @@ def _index(db: Connection, found: Namespace, dimension: int) -> None:
     statement = (
         f'CREATE INDEX CONCURRENTLY "{name}" ON vectors_{found.bucket:02}'
         f" USING hnsw ((vector::{kind}) {kind.partition('(')[0]}_ip_ops)"
-        f" WHERE namespace_id = {found.id} AND generation = {found.generation}"
+        f" WITH (ef_construction = 128) WHERE namespace_id = {found.id} AND generation = {found.generation}"
     )
     db.execute(cast(Any, statement))
