@@ -40,8 +40,8 @@ def guard(payload: dict[str, Any]) -> dict[str, str] | None:
 
 
 @contextmanager
-def filled(folder: Path) -> Iterator[Served]:
-    """Two sessions of the six prompts each; everything is in the dashboard's file when it is given."""
+def filled(folder: Path, sessions: int = 2) -> Iterator[Any]:
+    """Sessions `s1`, `s2`, … of the six prompts each; everything is in the dashboard's file when it is given."""
     transcripts = folder / "transcripts"
     transcripts.mkdir()
     store = f"sqlite:///{folder / 'memories.db'}"
@@ -64,7 +64,7 @@ def filled(folder: Path) -> Iterator[Served]:
     assert running.wait(60)
     served: Any = Served(sockets[0].getsockname()[1], board)
     try:
-        _talk(served, transcripts, store)
+        _talk(served, transcripts, store, sessions)
         yield served
     finally:
         held[0]()
@@ -72,15 +72,15 @@ def filled(folder: Path) -> Iterator[Served]:
         assert not thread.is_alive()
 
 
-def _talk(served: Any, transcripts: Path, store: str) -> None:
+def _talk(served: Any, transcripts: Path, store: str, sessions: int) -> None:
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(f"{served.url}/v1/traces")))
     answers = ["one", "two", "three", Failure(status=500), "five"]
     app = Middleware.from_settings(
         transcripts=transcripts, store=store, user="ann", tracer_provider=provider, hooks=[added, guard]
     )
-    for session in ("s1", "s2"):
-        with LocalModel(*answers).openai(max_retries=0) as plain, app.session(session):
+    for number in range(1, sessions + 1):
+        with LocalModel(*answers).openai(max_retries=0) as plain, app.session(f"s{number}"):
             client = app.wrap(plain)
             for prompt in PROMPTS:
                 with suppress(HookBlocked, openai.APIError):
@@ -88,5 +88,5 @@ def _talk(served: Any, transcripts: Path, store: str) -> None:
     app.close()
     provider.shutdown()
     deadline = time.monotonic() + 60
-    while served.rows("SELECT count(*) FROM turns WHERE file IS NOT NULL AND outcome IS NOT NULL")[0][0] < 12:
+    while served.rows("SELECT count(*) FROM turns WHERE file IS NOT NULL AND outcome IS NOT NULL")[0][0] < 6 * sessions:
         assert time.monotonic() < deadline
