@@ -77,8 +77,11 @@ def mean(histogram: str, selector: str, *, by: str = "") -> str:
 
 
 def share(part: str, whole: str) -> str:
-    """A part of a whole, from 0 to 1: 0 when the part never was, nothing while the whole is nothing."""
-    return f"({part} or vector(0)) / ({whole} > 0)"
+    """A part of a whole, from 0 to 1: 0 when the part never was, nothing while the whole is nothing.
+
+    Prometheus estimates both on their own, so that a part that is nearly all may come out larger than the whole.
+    """
+    return f"clamp_max(({part} or vector(0)) / ({whole} > 0), 1)"
 
 
 def _sum(by: str) -> str:

@@ -121,8 +121,8 @@ def provenance() -> Dashboard:
                         "How many of the turns get something, and from where?",
                         SHARE,
                         Query(
-                            expr=f"{per_second(f'{INJECTED}_count', ALL, by='source')} / on () group_left () "
-                            f"({per_second(TURNS, ALL)} > 0)",
+                            expr=f"clamp_max({per_second(f'{INJECTED}_count', ALL, by='source')} / on () group_left () "
+                            f"({per_second(TURNS, ALL)} > 0), 1)",
                             legend="{{source}}",
                         ),
                         top=1,

@@ -51,6 +51,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
                 wait_for(address, "count(ALERTS)", 1)
                 yield address
         finally:
+            traffic.kill()  # To end by itself it would wait for the server that is not there.
             traffic.communicate()
 
 
