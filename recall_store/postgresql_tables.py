@@ -13,6 +13,7 @@ import numpy as np
 from psycopg import Connection
 
 from . import rows
+from .asking import HEAD, Head
 from .base import Change, Record
 from .filters import Filter
 from .postgresql_schema import BUCKETS as BUCKETS
@@ -138,6 +139,15 @@ def by_keys(db: Connection, found: Namespace, keys: Sequence[int]) -> dict[int, 
     """Memories by key."""
     statement = f"SELECT key, {COLUMNS} FROM memories WHERE {found.rows} AND key = ANY(%s::bigint[])"  # noqa: S608
     return {row[0]: rows.from_row(row[1:]) for row in run(db, statement, (found.id, list(keys)))}
+
+
+def heads(db: Connection, found: Namespace, keys: Sequence[int]) -> list[Head]:
+    """What a ranking looks at of memories, without reading their whole texts."""
+    statement = (
+        f"SELECT key, left(text, {HEAD}), source, metadata, created_at FROM memories"  # noqa: S608
+        f" WHERE {found.rows} AND key = ANY(%s::bigint[])"
+    )
+    return [Head(*row) for row in run(db, statement, (found.id, list(keys)))]
 
 
 def by_digests(

@@ -1,6 +1,6 @@
 """What BM25 needs to know of every memory of a namespace: kept in memory, and brought up to date by what is new.
 
-36 bytes a memory. PostgreSQL gives one string of numbers, numpy reads it: nothing is a Python object a memory.
+About 60 bytes a memory. PostgreSQL gives one string of numbers, numpy reads it: nothing is a Python object a memory.
 """
 
 from __future__ import annotations

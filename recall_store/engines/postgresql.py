@@ -16,6 +16,7 @@ from .. import postgresql_tables as tables
 from .. import postgresql_vectors as near
 from .. import postgresql_view as views
 from .. import postgresql_writing as writing
+from ..asking import mentions, rerank
 from ..base import Change, Changes, Match, Matches, Names, Progress, Record, Records, Store, check_ids, check_namespace
 from ..embedders.base import Embedder
 from ..filters import parse
@@ -25,9 +26,10 @@ from ..postgresql_pool import Pool, parse_url
 from ..postgresql_reindexing import reindex
 from ..postgresql_schema import migrate
 from ..postgresql_upkeep import index_large, vacuum
+from ..ranking import CANDIDATES
 from ..searching import BY_VECTORS
 from ..stems import Stems
-from ..text import clip, too_short, words
+from ..text import clip, keywords_only, too_short, words
 from ..writing import Vectors
 
 
@@ -105,9 +107,13 @@ class PostgresqlStore(Store):
                 stems,
                 question,
                 embedder=embedder,
-                top_k=min(top_k, found.live),
+                keywords=keywords_only(asked),
+                top_k=min(max(top_k, CANDIDATES), found.live),
                 only=only,
             )
+            if ranked:
+                gained = mentions(asked, tables.heads(db, found, [one.key for one in ranked]))
+                ranked = rerank(ranked, gained, top_k)
             records = tables.by_keys(db, found, [one.key for one in ranked]) if ranked else {}
         return [
             Match(record=records[one.key], score=one.score, lexical=one.lexical, cosine=one.cosine) for one in ranked
