@@ -81,7 +81,7 @@ def hooks() -> Dashboard:
                     lines(
                         "Calls by outcome",
                         "How do the calls end: success, blocking, non_blocking_error, timeout, cancelled?",
-                        "suffix: calls/s",
+                        "suffix:calls/s",
                         Query(expr=per_second(_CALLS, HOOK_CALLS, by="outcome"), legend="{{outcome}}"),
                         stacked=True,
                     ),
@@ -100,7 +100,7 @@ def hooks() -> Dashboard:
                     lines(
                         "Calls by event and type",
                         "What is called, and how often?",
-                        "suffix: calls/s",
+                        "suffix:calls/s",
                         Query(expr=per_second(_CALLS, HOOK_CALLS, by=_KEY), legend="{{event}} {{type}}"),
                         stacked=True,
                     ),
@@ -108,7 +108,7 @@ def hooks() -> Dashboard:
                         "Turns blocked",
                         "How many turns were refused, beside all that there were? One turn may have several blocking "
                         "hooks.",
-                        "suffix: turns/s",
+                        "suffix:turns/s",
                         Query(expr=per_second(TURNS, f'{ALL},outcome="blocked"'), legend="blocked"),
                         Query(expr=per_second(TURNS, ALL), legend="all turns"),
                     ),

@@ -50,7 +50,10 @@ PROMETHEUS: Final = DataSourceRef(type_val="prometheus", uid="${datasource}")
 SECONDS: Final = "s"
 SHARE: Final = "percentunit"
 COUNT: Final = "short"
-CHARS: Final = "suffix: chars"
+CHARS: Final = "suffix:chars"
+
+_DECIMALS: Final = {SHARE: 1, SECONDS: 2}
+"""Digits after the point of one number; counts have none."""
 
 _COLOURS: Final = {
     "{{outcome}}": {
@@ -174,7 +177,7 @@ def number(
         .no_value(empty)
         .height(4)
         .span(width)
-        .decimals(0 if unit == COUNT else 1 if unit == SHARE else 2)
+        .decimals(_DECIMALS.get(unit, 0))
         .graph_mode(kinds.BigValueGraphMode.NONE)
         .color_mode(kinds.BigValueColorMode.VALUE)
         .thresholds(_thresholds(*steps))
@@ -194,7 +197,7 @@ def bars(title: str, answers: str, unit: str, *queries: Query, width: int = 12) 
         .min(0)
         .height(8)
         .span(width)
-        .decimals(1 if unit == SHARE else 0)
+        .decimals(_DECIMALS.get(unit, 0))
         .color_scheme(dashboard.FieldColor().mode(FieldColorModeId.PALETTE_CLASSIC))
         .orientation(kinds.VizOrientation.HORIZONTAL)
         .display_mode(kinds.BarGaugeDisplayMode.BASIC)

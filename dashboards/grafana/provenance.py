@@ -76,7 +76,7 @@ def provenance() -> Dashboard:
                     lines(
                         "Characters by author",
                         "Who writes what the models receive: the person, a hook, the memory?",
-                        "suffix: chars/s",
+                        "suffix:chars/s",
                         Query(expr=typed_now, legend="typed"),
                         Query(expr=per_second(f"{INJECTED}_sum", ALL, by="source"), legend="{{source}}"),
                         stacked=True,
@@ -130,7 +130,7 @@ def provenance() -> Dashboard:
                     lines(
                         "Input tokens a call",
                         "What does a model receive in all, history and injected text included, by model?",
-                        "suffix: tokens",
+                        "suffix:tokens",
                         Query(
                             expr=mean(TOKENS, f'{MODELS},gen_ai_token_type="input"', by="gen_ai_request_model"),
                             legend="{{gen_ai_request_model}}",
@@ -144,7 +144,7 @@ def provenance() -> Dashboard:
                     lines(
                         "Turns by origin",
                         "Who starts the turns: people (user_query, steer), tools, timers, other agents, or retries?",
-                        "suffix: turns/s",
+                        "suffix:turns/s",
                         Query(expr=per_second(TURNS, ALL, by="origin"), legend="{{origin}}"),
                         stacked=True,
                     ),

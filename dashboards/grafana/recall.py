@@ -83,7 +83,7 @@ def recall() -> Dashboard:
                     lines(
                         "Recalls by outcome",
                         "How do the recalls end: ok, timeout, error?",
-                        "suffix: recalls/s",
+                        "suffix:recalls/s",
                         Query(expr=per_second(_CALLS, ALL, by="outcome"), legend="{{outcome}}"),
                         stacked=True,
                     ),
@@ -127,7 +127,7 @@ def recall() -> Dashboard:
                     lines(
                         "Memories a recall",
                         "How many memories does a recall find? At most recall_top_k, 5 unless set.",
-                        "suffix: memories",
+                        "suffix:memories",
                         Query(expr=mean(MATCHES, ALL), legend="mean"),
                         Query(expr=quantile(0.95, MATCHES, ALL), legend="p95"),
                     ),

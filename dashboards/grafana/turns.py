@@ -87,14 +87,14 @@ def turns() -> Dashboard:
                     lines(
                         "Turns by outcome",
                         "How many turns a second are sent, blocked by a hook, failed or cancelled?",
-                        "suffix: turns/s",
+                        "suffix:turns/s",
                         Query(expr=per_second(TURNS, ALL, by="outcome"), legend="{{outcome}}"),
                         stacked=True,
                     ),
                     lines(
                         "Turns by origin",
                         "Who starts the turns: people (user_query, steer), tools, timers, other agents, or retries?",
-                        "suffix: turns/s",
+                        "suffix:turns/s",
                         Query(expr=per_second(TURNS, ALL, by="origin"), legend="{{origin}}"),
                         stacked=True,
                     ),
@@ -137,7 +137,7 @@ def turns() -> Dashboard:
                     lines(
                         "Failed calls by type",
                         "What goes wrong in the calls: which status code or exception, and since when?",
-                        "suffix: calls/s",
+                        "suffix:calls/s",
                         Query(
                             expr=per_second(f"{CALLS}_count", _FAILED, by="error_type, gen_ai_provider_name"),
                             legend="{{error_type}} ({{gen_ai_provider_name}})",
@@ -147,7 +147,7 @@ def turns() -> Dashboard:
                     lines(
                         "Calls by provider",
                         "Whom is called how often, and for what?",
-                        "suffix: calls/s",
+                        "suffix:calls/s",
                         Query(
                             expr=per_second(f"{CALLS}_count", MODELS, by="gen_ai_provider_name, gen_ai_operation_name"),
                             legend="{{gen_ai_provider_name}} {{gen_ai_operation_name}}",
@@ -162,7 +162,7 @@ def turns() -> Dashboard:
                     lines(
                         "Tokens a call",
                         "How large are requests and answers? Injected text is part of the input.",
-                        "suffix: tokens",
+                        "suffix:tokens",
                         Query(expr=mean(TOKENS, MODELS, by="gen_ai_token_type"), legend="{{gen_ai_token_type}}, mean"),
                     ),
                     bars(
