@@ -60,7 +60,9 @@ def bm25(
         return Shared(total, known, asked, living)
     size = lengths if dead is None else np.where(dead, 0.0, lengths)
     if neighbours is not None:
-        size = size + spread(texts, neighbours, [1.0] * len(near))
+        size = size + spread(texts if dead is None else np.where(dead, 0.0, texts), neighbours, [1.0] * len(near))
+        if dead is not None:
+            size[dead] = 0.0
     average = float(size.sum()) / living
     norm = k1 * (1 - b + b * size / average) if average else np.full(len(lengths), k1)
     for rows, weights, lent in words:
@@ -75,7 +77,11 @@ def bm25(
         asked += says
         if neighbours is not None:
             texts_often: Scores = np.bincount(rows, lent, minlength=len(lengths)).astype(np.float64, copy=False)
+            if dead is not None:
+                texts_often[dead] = 0.0
             often = often + spread(texts_often, neighbours, near)
+            if dead is not None:
+                often[dead] = 0.0
         held = np.flatnonzero(often)
         total[held] += rarity(len(held), living) * (k1 + 1) * often[held] / (often[held] + norm[held])
     return Shared(total, known, asked, living)

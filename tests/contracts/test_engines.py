@@ -239,6 +239,21 @@ def test_an_expired_memory_is_in_no_answer(store: Store) -> None:
     assert found(store, "parking spot")[0] == "the parking spot is C1"
 
 
+def test_an_expired_memory_lends_no_word_to_its_neighbours_and_counts_in_no_score(store: Store) -> None:
+    def filled(namespace: str, *more: Record) -> list[tuple[str | None, float]]:
+        kept = [
+            Record(id="b", text="green boat in the harbour", source={"session": "s", "position": 2}),
+            Record(id="c", text="green boat in the harbour today"),
+            *(Record(id=f"n{i}", text=f"the zeppelin flies at {i} o'clock") for i in range(5)),
+        ]
+        store.upsert(namespace=namespace, records=[*more, *kept])
+        matches = store.search(namespace=namespace, query="zanzibar quagga green boat harbour zeppelin", top_k=20)
+        return [(match.record.id, match.score) for match in matches]
+
+    gone = Record(id="a", text="zanzibar quagga", source={"session": "s", "position": 1}, expires_at=YESTERDAY)
+    assert filled("with", gone) == filled("without") != []
+
+
 def test_where_keeps_by_type_author_time_and_metadata_before_the_best_are_chosen(store: Store) -> None:
     others = [Record(text=f"harbour harbour note {i}") for i in range(300)]
     wanted = Record(
