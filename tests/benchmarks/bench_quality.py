@@ -43,7 +43,8 @@ and must be reversible. On-call rotates on Mondays. Prefer small pull requests; 
 billing. The cache is warmed from the replica. Alerts go to the channel of the owning team. Current branch: main,
 clean. Open issues: flaky integration suite, slow cold start, dependency upgrade blocked by the linter.
 """
-FLOORS = (0.50, 0.54, 0.57, 0.60, 0.62, 0.64, 0.65, 0.66, 0.68, 0.70)
+AROUND = (-0.06, -0.04, -0.02, 0.0, 0.02, 0.04, 0.06)
+"""Floors that `--choose` tries, beside the shipped one."""
 ALLOWED = 0.045
 """False answers that `--choose` allows on the conversations it chooses on."""
 
@@ -105,14 +106,16 @@ def read(path: Path) -> list[Conversation]:
     return conversations
 
 
-def evidence_recall(store: Store, conversation: Conversation, change: Callable[[str], str], top_k: int) -> list[float]:
-    """For each question, as `change` makes it, the share of its evidence among the answers (0 to 1)."""
-    shares = []
-    for question in conversation.questions:
-        asked = change(question.text)
-        found = {match.record.id for match in store.search(namespace=conversation.name, query=asked, top_k=top_k)}
-        shares.append(len(found & question.evidence) / len(question.evidence))
-    return shares
+def evidence_recall(
+    store: Store, conversation: Conversation, change: Callable[[str], str] = str
+) -> tuple[list[float], list[float]]:
+    """For each question, as `change` makes it, the share of its evidence among five answers and among ten (0 to 1)."""
+    five, ten = [], []
+    for text, evidence in conversation.questions:
+        found = [match.record.id for match in store.search(namespace=conversation.name, query=change(text), top_k=10)]
+        five.append(len(evidence.intersection(found[:5])) / len(evidence))
+        ten.append(len(evidence.intersection(found)) / len(evidence))
+    return five, ten
 
 
 def false_answers(store: Store, conversation: Conversation, others: Sequence[Conversation]) -> list[bool]:
@@ -149,8 +152,7 @@ def mean(values: Sequence[Sequence[float]]) -> float:
 
 def report(store: Store, conversations: Sequence[Conversation], name: str, *, each: bool) -> None:
     """Print the figures with what is shipped."""
-    five = [evidence_recall(store, one, str, 5) for one in conversations]
-    ten = [evidence_recall(store, one, str, 10) for one in conversations]
+    five, ten = zip(*(evidence_recall(store, one) for one in conversations), strict=True)
     wrong = [false_answers(store, one, conversations) for one in conversations]
     print(f"| {name} | {mean(five):.3f} | {mean(ten):.3f} | {mean(wrong):.3f} |", flush=True)
     if each:
@@ -164,7 +166,7 @@ def polluted(store: Store, conversations: Sequence[Conversation], name: str) -> 
     row = []
     for kind in pollutions(conversations, 0):
         shares = [
-            evidence_recall(store, one, pollutions(conversations, number)[kind], 5)
+            evidence_recall(store, one, pollutions(conversations, number)[kind])[0]
             for number, one in enumerate(conversations)
         ]
         row.append(f"{mean(shares):.3f}")
@@ -175,20 +177,16 @@ def choose(store: Store, embedder: Embedder, conversations: Sequence[Conversatio
     """Print the trade-off, and the figures of each conversation with the numbers that the others chose."""
     weight, floor = embedder.weight, embedder.floor
     figures: dict[tuple[float, float], list[tuple[list[float], list[float], list[bool]]]] = {}
-    for share, low in itertools.product((weight / 2, weight, weight * 2), FLOORS):
+    floors = [round(floor + more, 3) for more in AROUND]
+    for share, low in itertools.product((weight / 2, weight, weight * 2), floors):
         embedder.weight, embedder.floor = share, low
         figures[share, low] = [
-            (
-                evidence_recall(store, one, str, 5),
-                evidence_recall(store, one, str, 10),
-                false_answers(store, one, conversations),
-            )
-            for one in conversations
+            (*evidence_recall(store, one), false_answers(store, one, conversations)) for one in conversations
         ]
     embedder.weight, embedder.floor = weight, floor
     print("\n| floor | recall@5 | recall@10 | false answers |\n|---|---|---|---|")
-    for low in FLOORS:
-        print(f"| {low:.2f} | {' | '.join(f'{mean([x[i] for x in figures[weight, low]]):.3f}' for i in range(3))} |")
+    for low in floors:
+        print(f"| {low:.3f} | {' | '.join(f'{mean([x[i] for x in figures[weight, low]]):.3f}' for i in range(3))} |")
     left: list[tuple[list[float], list[float], list[bool]]] = []
     chosen = []
     for number in range(len(conversations)):
