@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import sys
 
-from .build import FOLDER, built
-
 
 def main(arguments: list[str]) -> int:
-    """The exit code: 0, 1 when `--check` finds a file that is not what the code makes, 2 for another argument."""
+    """The exit code: 0; 1 when `--check` finds a file that is not what the code makes, or the SDK is missing; 2 for
+    another argument.
+    """
     if arguments not in ([], ["--check"]):
         sys.stderr.write("usage: python -m dashboards.grafana [--check]\n")
         return 2
+    try:
+        from .build import FOLDER, built
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith("grafana_foundation_sdk"):
+            raise
+        sys.stderr.write("grafana-foundation-sdk is missing: pip install 'firsthand[grafana]'\n")
+        return 1
     stale = []
     for name, text in built().items():
         path = FOLDER / f"{name}.json"

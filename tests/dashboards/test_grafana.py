@@ -60,6 +60,12 @@ def test_the_command_says_that_nothing_is_stale_and_refuses_other_arguments() ->
     assert run("--chekc") == (2, "usage: python -m dashboards.grafana [--check]\n")
 
 
+def test_without_its_library_the_command_says_what_to_install() -> None:
+    code = "import sys; sys.modules['grafana_foundation_sdk'] = None; import dashboards.grafana.__main__ as it; it.main([])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.stderr == "grafana-foundation-sdk is missing: pip install 'firsthand[grafana]'\n"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_panel_says_what_it_answers_in_a_question_with_a_unit(name: str) -> None:
     for panel in panels(name):
