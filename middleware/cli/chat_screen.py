@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
@@ -125,6 +127,11 @@ class Screen:
         self.app.ttimeoutlen = 0.05
         self.app.timeoutlen = 0.2
 
+    def set_vim(self, on: bool) -> None:
+        """Use Vim's keys, or Emacs'."""
+        self.app.editing_mode = EditingMode.VI if on else EditingMode.EMACS
+        self.app.vi_state.reset()
+
     async def print(self, what: RenderableType) -> None:
         """Print above the composer, for good."""
         await run_in_terminal(lambda: self.out.print(what))
@@ -151,6 +158,13 @@ class Screen:
         async with in_terminal():
             with self._cooked_mode():
                 return await asyncio.to_thread(edited, text)
+
+    async def suspend(self) -> None:
+        """Stop until the shell says to go on; nothing where there are no jobs (Windows)."""
+        if hasattr(signal, "SIGTSTP"):
+            async with in_terminal():
+                with self._cooked_mode():
+                    os.kill(0, signal.SIGTSTP)
 
     def _start(self) -> None:
         self.app.create_background_task(self._tick())

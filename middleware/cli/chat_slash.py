@@ -30,6 +30,7 @@ _HELP: Final[Mapping[str, str]] = {
     "/rewind [N|list]": "take the last N turns out of the conversation; list numbers them",
     "/resume [ID]": "go on with another session; without ID the last ones",
     "/export [FILE]": "write the conversation to FILE: .md, .html, .json or .jsonl",
+    "/vim": "Vim's keys on or off; nothing that is written with them is attributed",
     "/btw TEXT": "ask beside the running turn: no hooks, no memories, and nothing of it stays",
     "! COMMAND": "run a shell command here; nothing goes to the model",
     "@FILE": "send a file of this folder along, or an image; so does an image that is dropped on the window",
@@ -42,7 +43,7 @@ _HELP: Final[Mapping[str, str]] = {
     "Ctrl+S": "stash the draft; in an empty composer, take the last one out (it is unattributed then)",
     "Ctrl+X Ctrl+E": "write it in $VISUAL or $EDITOR",
     "Ctrl+K, Ctrl+U, Ctrl+W, Ctrl+Y": "cut to the end, to the start, a word; put it back",
-    "Ctrl+D, exit": "leave",
+    "Ctrl+Z; Ctrl+D, exit": "suspend (`fg` goes on); leave",
 }
 _MOST_OUTPUT: Final = 100_000
 _MOST_SESSIONS: Final = 10
@@ -187,6 +188,13 @@ async def _resume(terminal: Terminal, arguments: str) -> None:
     await terminal.screen.say(say, "dim")
 
 
+async def _vim(terminal: Terminal, arguments: str) -> None:
+    on = not terminal.chat.composer.vim
+    terminal.chat.composer.set_vim(on)
+    terminal.screen.set_vim(on)
+    await terminal.screen.say(f"Vim's keys are {'on' if on else 'off'}", "dim")
+
+
 async def _export(terminal: Terminal, arguments: str) -> None:
     path = await asyncio.to_thread(_exported, terminal, arguments)
     await terminal.screen.say(f"wrote {path}: what was said, without what was added", "dim")
@@ -220,6 +228,7 @@ _COMMANDS: Final[Mapping[str, Callable[[Terminal, str], Awaitable[None]]]] = {
     "rewind": _rewind,
     "resume": _resume,
     "export": _export,
+    "vim": _vim,
 }
 
 LOCAL: Final = (*_COMMANDS, "btw")

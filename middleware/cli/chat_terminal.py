@@ -156,6 +156,10 @@ class Terminal:
         self.mirror.agree()
         self.beside(self._edit())
 
+    def suspend(self) -> None:
+        """Ctrl+Z: stop, as the shell's job that this is."""
+        self.beside(self.screen.suspend())
+
     async def _edit(self) -> None:
         before = self.chat.composer.text
         try:

@@ -225,7 +225,7 @@ class Model:
         self.drain()
 
     def command(self, text: str) -> str:  # S9
-        name = text[1:].split(" ")[0].split("\n")[0]
+        name = "".join(" " if letter in SPACES else letter for letter in text[1:]).split(" ")[0]
         if text[:1] == "?":
             return name if name == "btw" else ""
         return name if text[:1] == "/" and (name in self.local or name in self.bodies or name == "btw") else ""

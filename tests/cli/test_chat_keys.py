@@ -311,3 +311,29 @@ def test_a_pasted_path_of_anything_else_is_text_and_backspace_takes_a_chip_off(
             assert chat.values == ["hello"]
 
     asyncio.run(play())
+
+
+def test_joiners_of_signs_and_words_are_typed_as_any_letter(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            await chat.turn("\U0001f469\u200d\U0001f467 \u0645\u06cc\u200c\u062e")
+            assert chat.values == ["\U0001f469\u200d\U0001f467 \u0645\u06cc\u200c\u062e"]
+
+    asyncio.run(play())
+
+
+def test_vims_keys_are_switched_on_and_off_and_what_was_written_with_them_stays_unattributed(
+    model: StreamingModel, place: Path
+) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            chat.keys("/vim\r")
+            await chat.until(lambda: "Vim's keys are on" in chat.printed)
+            await chat.turn("by vimx\x1bx")
+            chat.keys("/vim\r")
+            await chat.until(lambda: "Vim's keys are off" in chat.printed)
+            await chat.turn("by hand")
+            assert [payload["prompt"] for payload in chat.payloads] == ["by vim", "by hand"]
+            assert chat.values == ["absent", "by hand"]
+
+    asyncio.run(play())

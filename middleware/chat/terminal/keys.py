@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Protocol
+from unicodedata import category
 
-from prompt_toolkit.application import get_app
 from prompt_toolkit.filters import (
     Condition,
     Filter,
@@ -49,6 +49,9 @@ class Owner(Protocol):
     def edit(self) -> None:
         """Open the draft in the person's editor."""
 
+    def suspend(self) -> None:
+        """Give the terminal back to the shell, until the shell gives it back."""
+
     def leave(self) -> None:
         """End the chat."""
 
@@ -74,7 +77,8 @@ def bindings(mirror: Mirror, search: Search, menu: Menu, owner: Owner) -> KeyBin
     def _(event: KeyPressEvent) -> None:
         if event.data == "!" and not buffer.text and not chat.shell:
             chat.toggle_shell(True)
-        elif event.data.isprintable():
+        elif all(category(character) not in ("Cc", "Cs") for character in event.data):
+            # Joiners are not printable, and words and signs are made with them.
             mirror.type(event.data)
             menu.look()
 
@@ -128,7 +132,7 @@ def bindings(mirror: Mirror, search: Search, menu: Menu, owner: Owner) -> KeyBin
     on("escape", "d", filter=composing & ~vi_mode)(mirror.kill_word)
     on("c-s", filter=composing)(owner.stash)
     on("c-x", "c-e", filter=composing)(owner.edit)
-    on("c-z", filter=composing)(lambda: get_app().suspend_to_background())
+    on("c-z", filter=composing)(owner.suspend)
     _choosing(on, menu, composing & (~vi_mode | vi_insert_mode), mirror)
     _searching(on, search, owner)
     on("c-r")(lambda: owner.search(True))
