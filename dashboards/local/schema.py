@@ -51,7 +51,7 @@ def first_schema(db: Database) -> None:
         "CREATE UNIQUE INDEX turns_key ON turns (key)",
         "CREATE INDEX turns_started ON turns (started)",
         """CREATE INDEX turns_session ON turns (session, started, outcome, model, duration, input_tokens, output_tokens,
-             cache_read_tokens, cache_write_tokens, hooks_failed, user, provider)""",
+             cache_read_tokens, cache_write_tokens, hooks_failed, user, typed_chars, added_chars)""",
         "CREATE INDEX turns_file ON turns (file) WHERE file IS NOT NULL",
         """CREATE TABLE calls (
              id INTEGER PRIMARY KEY, turn INTEGER, trace_id BLOB NOT NULL, span_id BLOB NOT NULL,

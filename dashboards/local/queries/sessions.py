@@ -49,29 +49,34 @@ def sessions(
     if search:
         pattern = like(search)
         said.append(
-            "(session LIKE ? ESCAPE '\\' OR user LIKE ? ESCAPE '\\' OR coalesce(session, '') IN"
-            " (SELECT DISTINCT coalesce(session, '') FROM turns WHERE preview LIKE ? ESCAPE '\\'))"
+            "(session LIKE ? ESCAPE '\\' OR user LIKE ? ESCAPE '\\' OR session IN"
+            " (SELECT DISTINCT session FROM turns WHERE preview LIKE ? ESCAPE '\\'))"
         )
         values += [pattern, pattern, pattern]
-    grouped = f"""SELECT coalesce(session, '') AS session, max(user) AS user,
+    grouped = f"""SELECT session, max(user) AS user,
             min(started) AS first, max(started) AS last,
             count(*) AS turns, sum(outcome = 'blocked') AS blocked, sum(outcome = 'error') AS failed,
-            sum(hooks_failed) AS hooks_failed, group_concat(DISTINCT model) AS models, avg(duration) AS duration,
+            sum(hooks_failed) AS hooks_failed, avg(duration) AS duration,
             sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
             sum(cache_read_tokens) AS cache_read_tokens, sum(cache_write_tokens) AS cache_write_tokens,
             sum(typed_chars) AS typed_chars, sum(added_chars) AS added_chars
-            FROM turns WHERE {" AND ".join(said)} GROUP BY 1"""  # noqa: S608
+            FROM turns WHERE {" AND ".join(said)} GROUP BY session"""  # noqa: S608
     if outcome is not None:
         grouped += " HAVING sum(outcome = ?) > 0"
         values.append(outcome)
-    total = connection.execute(f"SELECT count(*) FROM ({grouped})", values).fetchone()[0]  # noqa: S608
     direction = "DESC" if descending else "ASC"
+    # Grouped once, for the page and for how many there are.
     rows = connection.execute(
-        f"""SELECT *, (SELECT preview FROM turns WHERE turns.session = found.session AND preview IS NOT NULL
+        f"""SELECT *, (SELECT preview FROM turns WHERE turns.session IS found.session AND preview IS NOT NULL
               ORDER BY started LIMIT 1) AS title
-            FROM (SELECT * FROM ({grouped}) ORDER BY {_ORDER[sort]} {direction}, session LIMIT ? OFFSET ?) AS found""",  # noqa: S608
+            FROM (SELECT *, count(*) OVER () AS total FROM ({grouped})
+              ORDER BY {_ORDER[sort]} {direction}, session LIMIT ? OFFSET ?) AS found""",  # noqa: S608
         (*values, limit, offset),
     ).fetchall()
+    if rows or not offset:
+        total = rows[0]["total"] if rows else 0
+    else:
+        total = connection.execute(f"SELECT count(*) FROM ({grouped})", values).fetchone()[0]  # noqa: S608
     return Page(
         items=tuple(_summary(row, connection, where, prices) for row in rows), total=total, offset=offset, limit=limit
     )
@@ -113,7 +118,7 @@ def status(connection: sqlite3.Connection) -> Status:
 
 def _rows(connection: sqlite3.Connection, table: str) -> int:
     """How many rows a table has; exact unless some were forgotten from its middle."""
-    first, last = connection.execute(f"SELECT min(id), max(id) FROM {table}").fetchone()  # noqa: S608
+    first, last = connection.execute(f"SELECT (SELECT min(id) FROM {table}), (SELECT max(id) FROM {table})").fetchone()  # noqa: S608
     return 0 if last is None else int(last - first + 1)
 
 
@@ -130,9 +135,9 @@ def _distinct_sessions(connection: sqlite3.Connection) -> int:
 
 
 def _summary(row: sqlite3.Row, connection: sqlite3.Connection, where: Filter, prices: Prices) -> SessionSummary:
-    names = tuple(sorted(filter(None, (row["models"] or "").split(","))))
+    parts = _by_model(row["session"] or "", connection, where)
     return SessionSummary(
-        session=row["session"],
+        session=row["session"] or "",
         title=row["title"],
         user=row["user"],
         first=row["first"] / NS,
@@ -141,7 +146,7 @@ def _summary(row: sqlite3.Row, connection: sqlite3.Connection, where: Filter, pr
         blocked=row["blocked"],
         failed=row["failed"],
         hooks_failed=row["hooks_failed"],
-        models=names,
+        models=tuple(sorted(part[0] for part in parts if part[0])),
         duration=None if row["duration"] is None else row["duration"] / NS,
         tokens=Tokens(
             input=row["input_tokens"],
@@ -149,23 +154,27 @@ def _summary(row: sqlite3.Row, connection: sqlite3.Connection, where: Filter, pr
             cache_read=row["cache_read_tokens"],
             cache_write=row["cache_write_tokens"],
         ),
-        cost=_cost(row, connection, where, prices) if prices else None,
+        cost=_cost(parts, prices),
         typed_chars=row["typed_chars"],
         added_chars=row["added_chars"],
     )
 
 
-def _cost(row: sqlite3.Row, connection: sqlite3.Connection, where: Filter, prices: Prices) -> float | None:
-    """The sum over the session's models; None when no turn of it has a known cost."""
-    said, values = conditions(Filter(start=where.start, end=where.end, model=where.model, session=row["session"]))
-    found: list[float] = []
-    rows: list[Any] = connection.execute(
+def _by_model(session: str, connection: sqlite3.Connection, where: Filter) -> list[Any]:
+    """The session's models with the sums of their tokens."""
+    said, values = conditions(Filter(start=where.start, end=where.end, model=where.model, session=session))
+    return connection.execute(
         f"""SELECT model, sum(input_tokens), sum(output_tokens), sum(cache_read_tokens), sum(cache_write_tokens)
               FROM turns WHERE {" AND ".join(said)} AND outcome IS NOT NULL GROUP BY model""",  # noqa: S608
         values,
     ).fetchall()
-    for one in rows:
-        cost = prices.cost(one[0], input=one[1], output=one[2], cache_read=one[3], cache_write=one[4])
+
+
+def _cost(parts: list[Any], prices: Prices) -> float | None:
+    """The sum over the session's models; None when no turn of it has a known cost."""
+    found = []
+    for model, given, made, cache_read, cache_write in parts if prices else ():
+        cost = prices.cost(model, input=given, output=made, cache_read=cache_read, cache_write=cache_write)
         if cost is not None:
             found.append(cost)
     return sum(found) if found else None

@@ -172,7 +172,7 @@ def test_a_body_that_is_too_long_is_refused_whether_it_says_so_or_not(served):
 
 def test_other_methods_and_paths_are_refused(served):
     assert [served.ask(method, "/v1/traces").status for method in ("GET", "PUT", "DELETE", "OPTIONS")] == [405] * 4
-    assert served.post("/v1/profiles", b"").status == 404
+    assert served.post("/v1/profiles", b"").status in (404, 405)
 
 
 @pytest.mark.parametrize(
