@@ -61,7 +61,9 @@ def test_the_command_says_that_nothing_is_stale_and_refuses_other_arguments() ->
 
 
 def test_without_its_library_the_command_says_what_to_install() -> None:
-    code = "import sys; sys.modules['grafana_foundation_sdk'] = None; import dashboards.grafana.__main__ as it; it.main([])"
+    code = (
+        "import sys; sys.modules['grafana_foundation_sdk'] = None; import dashboards.grafana.__main__ as m; m.main([])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.stderr == "grafana-foundation-sdk is missing: pip install 'firsthand[grafana]'\n"
 
