@@ -10,7 +10,7 @@ import promql_parser
 import pytest
 import yaml
 
-from .loaded import series_of
+from .loaded import panels, series_of
 from .programs import DASHBOARDS, program
 from .test_grafana import exported
 
@@ -84,3 +84,14 @@ def test_an_alert_says_where_what_and_where_to_look(rule: dict[str, Any]) -> Non
     assert rule["labels"]["severity"] in ("info", "warning", "critical")
     assert rule["annotations"]["summary"].startswith("{{ $labels.job }}: ")
     assert len(rule["annotations"]["description"]) > 100
+
+
+def test_the_panels_that_alerts_send_their_reader_to_are_there() -> None:
+    found = [
+        place
+        for rule in rules("alert")
+        for place in re.findall(r'dashboard (\w+), panel "([^"]+)"', rule["annotations"]["description"])
+    ]
+    assert len(found) == 3
+    for page, title in found:
+        assert title in [panel["title"] for panel in panels(page.lower())]
