@@ -55,9 +55,9 @@ def bm25(
     """
     total, known = np.zeros(len(lengths)), np.zeros(len(lengths))
     living = len(lengths) if dead is None else int(np.count_nonzero(~dead))
-    asked = sum(information(0, living) for rows, _, _ in words if not len(rows))
+    asked = 0.0
     if not living:
-        return Shared(total, known, asked, living)
+        return Shared(total, known, len(words) * information(0, living), living)
     size = lengths if dead is None else np.where(dead, 0.0, lengths)
     if neighbours is not None:
         size = size + spread(texts if dead is None else np.where(dead, 0.0, texts), neighbours, [1.0] * len(near))
@@ -65,26 +65,62 @@ def bm25(
             size[dead] = 0.0
     average = float(size.sum()) / living
     norm = k1 * (1 - b + b * size / average) if average else np.full(len(lengths), k1)
+    lend = _Lending(neighbours, len(lengths), near) if neighbours is not None else None
     for rows, weights, lent in words:
-        if not len(rows):
-            continue
-        often: Scores = np.bincount(rows, weights, minlength=len(lengths)).astype(np.float64, copy=False)
         if dead is not None:
-            often[dead] = 0.0
-        itself = np.flatnonzero(often)
+            alive = ~dead[rows]
+            rows, weights, lent = rows[alive], weights[alive], lent[alive]
+        if not len(rows):
+            asked += information(0, living)
+            continue
+        itself = _each(rows, len(lengths))
         says = information(len(itself), living)
         known[itself] += says
         asked += says
-        if neighbours is not None:
-            texts_often: Scores = np.bincount(rows, lent, minlength=len(lengths)).astype(np.float64, copy=False)
+        if lend is not None:
+            targets, gained = lend.gains(rows, lent)
+            rows, weights = np.concatenate([rows, targets]), np.concatenate([weights, gained])
             if dead is not None:
-                texts_often[dead] = 0.0
-            often = often + spread(texts_often, neighbours, near)
-            if dead is not None:
-                often[dead] = 0.0
-        held = np.flatnonzero(often)
-        total[held] += rarity(len(held), living) * (k1 + 1) * often[held] / (often[held] + norm[held])
+                alive = ~dead[rows]
+                rows, weights = rows[alive], weights[alive]
+        often = np.bincount(rows, weights, minlength=len(lengths))
+        held = _each(rows, len(lengths))
+        often_held = often[held]
+        total[held] += rarity(len(held), living) * (k1 + 1) * often_held / (often_held + norm[held])
     return Shared(total, known, asked, living)
+
+
+class _Lending:
+    """What single rows lend to those beside them: `spread`, for a few rows among very many."""
+
+    def __init__(self, neighbours: Neighbours, count: int, near: Sequence[float]) -> None:
+        self._rows = neighbours.rows
+        self._near = near
+        self._place = np.full(count, -1)
+        self._place[neighbours.rows] = np.arange(len(neighbours.rows))
+        self._session = np.concatenate([[0], np.cumsum(~neighbours.joined)])
+
+    def gains(self, rows: Positions, lent: Scores) -> tuple[Positions, Scores]:
+        """Who gains from `rows`, and how much; a row may be there several times."""
+        place = self._place[rows]
+        lending = (place >= 0) & (lent > 0)
+        place, lent = place[lending], lent[lending]
+        targets, gained = [np.zeros(0, np.intp)], [np.zeros(0)]
+        for distance, weight in enumerate(self._near, 1):
+            for step in (-distance, distance):
+                beside = place + step
+                inside = (beside >= 0) & (beside < len(self._rows))
+                inside[inside] = self._session[beside[inside]] == self._session[place[inside]]
+                targets.append(self._rows[beside[inside]])
+                gained.append(weight * lent[inside])
+        return np.concatenate(targets), np.concatenate(gained)
+
+
+def _each(rows: Positions, count: int) -> Positions:
+    """The different ones among `rows`, ascending; a mask of bytes is many times faster to look through than scores."""
+    there = np.zeros(count, bool)
+    there[rows] = True
+    return np.flatnonzero(there)
 
 
 def spread(values: Scores, neighbours: Neighbours, near: Sequence[float]) -> Scores:
@@ -107,7 +143,7 @@ def spread(values: Scores, neighbours: Neighbours, near: Sequence[float]) -> Sco
 def best(scores: Scores, hidden: Mask | None, count: int) -> Positions:
     """Positions of the `count` greatest scores above 0 that are not hidden; in a tie the later row."""
     shown = scores if hidden is None else np.where(hidden, 0.0, scores)
-    found = np.flatnonzero(shown)
+    found = np.flatnonzero(shown > 0)
     if len(found) > count:
         cut = np.partition(shown[found], len(found) - count)[len(found) - count]
         found = found[shown[found] >= cut]

@@ -6,8 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from recall_store.bm25 import Hits, Neighbours, best, bm25, spread
+from recall_store.bm25 import Hits, Neighbours, _Lending, best, bm25, spread
 from recall_store.ranking import Shared, information
 
 CHAIN = Neighbours(rows=np.array([0, 1, 2, 3]), joined=np.array([True, True, False]))
@@ -88,3 +90,17 @@ def test_no_rows_and_no_words_are_no_scores() -> None:
     assert scores(lengths=[]) == []
     assert scores(lengths=[0, 0]) == [0, 0]
     assert best(np.zeros(0), None, 3).tolist() == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_what_rows_lend_is_the_same_for_a_few_rows_as_for_all(data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, 12))
+    order = np.array(data.draw(st.permutations(range(count))), np.intp)
+    joined = np.array(data.draw(st.lists(st.booleans(), min_size=count - 1, max_size=count - 1)), bool)
+    neighbours = Neighbours(order, joined)
+    rows = np.array(sorted(data.draw(st.lists(st.integers(0, count - 1), max_size=8))), np.intp)
+    lent = np.array(data.draw(st.lists(st.sampled_from([0.0, 1.0]), min_size=len(rows), max_size=len(rows))))
+    targets, gained = _Lending(neighbours, count, [0.5, 0.25, 0.125]).gains(rows, lent)
+    wanted = spread(np.bincount(rows, lent, minlength=count) * 1.0, neighbours, [0.5, 0.25, 0.125])
+    assert np.bincount(targets, gained, minlength=count).tolist() == wanted.tolist()
