@@ -46,13 +46,18 @@ _MEMORY_HEADING = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """One recalled memory: `text` as stored, `age` as people say it ("3 days ago"), `score` of the search."""
+    """One recalled memory: `text` as stored, `age` as people say it ("3 days ago"), `score` of the search.
+
+    `lexical` and `cosine` are what the score was made of; None where only the score is known.
+    """
 
     id: str
     text: str
     score: float
     age: str = ""
     version: str = ""
+    lexical: float | None = None
+    cosine: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,15 @@ def memories_of(matches: list[Match], delivered: Any, top_k: int) -> tuple[Memor
         sent = delivered.get(record.id)
         if record.id is not None and (sent is None or (sent != version and not is_line_of(text, sent))):
             found.append(
-                Memory(id=record.id, text=text, score=match.score, age=age_of(record.created_at, now), version=version)
+                Memory(
+                    id=record.id,
+                    text=text,
+                    score=match.score,
+                    age=age_of(record.created_at, now),
+                    version=version,
+                    lexical=match.lexical,
+                    cosine=match.cosine,
+                )
             )
     return tuple(found[:top_k])
 

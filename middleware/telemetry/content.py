@@ -205,4 +205,9 @@ def _field(value: object, name: str) -> Any:
 
 
 def _matches(matches: tuple[Memory, ...], limit: int) -> list[_Json]:
-    return [{"id": short(match.id), "score": match.score} for match in matches[: limit // _PART_COST + 1]]
+    found: list[_Json] = []
+    for match in matches[: limit // _PART_COST + 1]:
+        parts = {"lexical": match.lexical, "cosine": match.cosine}
+        known = {name: value for name, value in parts.items() if value is not None}
+        found.append({"id": short(match.id), "score": match.score, **known})
+    return found

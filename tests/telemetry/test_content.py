@@ -244,3 +244,14 @@ def test_content_always_parses_and_stays_within_its_limits(texts: list[list[str]
             assert sum(len(re.split(r" ?\[cut:", said)[0]) for said in kept) <= limit
     for value in found.values():
         str(value).encode()
+
+
+def test_recalled_memories_are_named_with_their_scores_and_never_their_text() -> None:
+    found = [
+        Memory(id="a", text="SECRET", score=1.5, lexical=1.0, cosine=0.5),
+        Memory(id="b", text="SECRET", score=0.2),
+    ]
+    assert json.loads(Writer(limit=1000, redact=lambda text: text).of_matches(found)) == [
+        {"id": "a", "score": 1.5, "lexical": 1.0, "cosine": 0.5},
+        {"id": "b", "score": 0.2},
+    ]

@@ -195,17 +195,35 @@ def _recalls(
 
 
 def _memories(row: sqlite3.Row, spans: tuple[SpanView, ...]) -> tuple[MemoryView, ...]:
-    """From the transcript; without one from the recall's span, which names them only when content is captured."""
-    if row["written"]:
-        return tuple(MemoryView(id=id, score=score) for id, score in json.loads(row["written"])["recall"])
-    for span in spans:
-        told = span.attributes.get(names.MEMORY_RECORDS) if span.in_turn else None
-        try:
-            records = json.loads(told) if isinstance(told, str) else []
-            return tuple(MemoryView(id=str(one["id"]), score=one.get("score")) for one in records if records)
-        except (ValueError, TypeError, KeyError, AttributeError):
-            continue
-    return ()
+    """Those that the transcript names; without one those of the recall's span, which alone knows why they were found.
+
+    The span names them only when content is captured.
+    """
+    told = {memory.id: memory for span in spans if span.in_turn for memory in _told(span)}
+    if not row["written"]:
+        return tuple(told.values())
+    sent = json.loads(row["written"])["recall"]
+    return tuple(told[id] if id in told else MemoryView(id=id, score=score) for id, score in sent)
+
+
+def _told(span: SpanView) -> Iterator[MemoryView]:
+    said = span.attributes.get(names.MEMORY_RECORDS)
+    try:
+        records = json.loads(said) if isinstance(said, str) else []
+    except ValueError:
+        return
+    for one in records if isinstance(records, list) else ():
+        if isinstance(one, dict) and isinstance(one.get("id"), str):
+            yield MemoryView(
+                id=one["id"],
+                score=_number(one.get("score")),
+                lexical=_number(one.get("lexical")),
+                cosine=_number(one.get("cosine")),
+            )
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def _spans(connection: sqlite3.Connection, row: sqlite3.Row) -> tuple[tuple[SpanView, ...], bool]:

@@ -157,10 +157,15 @@ class RecallView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryView:
-    """One memory that was sent along; `score` of the search, the higher the better."""
+    """One memory that was sent along; `score` of the search, the higher the better.
+
+    `lexical` (0 to 1) and `cosine` (-1 to 1) are what it was made of, known only if content was captured.
+    """
 
     id: str
     score: float | None
+    lexical: float | None = None
+    cosine: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,7 +77,12 @@ def _talk(served: Any, transcripts: Path, store: str, sessions: int) -> None:
     provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(f"{served.url}/v1/traces")))
     answers = ["one", "two", "three", Failure(status=500), "five"]
     app = Middleware.from_settings(
-        transcripts=transcripts, store=store, user="ann", tracer_provider=provider, hooks=[added, guard]
+        transcripts=transcripts,
+        store=store,
+        user="ann",
+        tracer_provider=provider,
+        hooks=[added, guard],
+        capture_content=True,
     )
     for number in range(1, sessions + 1):
         with LocalModel(*answers).openai(max_retries=0) as plain, app.session(f"s{number}"):

@@ -52,13 +52,16 @@ def test_a_turn_shows_what_was_typed_beside_what_was_received(full: Any) -> None
     assert "We deploy with helm on Fridays" in pieces[1][1]
     assert ADDED.replace("<", "&amp;lt;").replace(">", "&amp;gt;") in pieces[2][1] or html.escape(ADDED) in pieces[2][1]
     assert "<b>ticket</b>" not in said
+    (memory,) = re.findall(r"<code>helm</code></th>(.*?)</tr>", said, re.DOTALL)
+    score, lexical, cosine = map(float, re.findall(r">(-?[\d.]+)</td>", memory))
+    assert lexical == 1.0 and 0 < cosine < 1 and score >= lexical
 
 
 def test_a_blocked_turn_says_who_refused_it_and_why(full: Any) -> None:
     ((key,),) = full.rows("SELECT lower(hex(key)) FROM turns WHERE outcome = 'blocked' AND session = 's2'")
     said = page(full, f"/turn/{key}")
     assert "Blocked by the hook <bdi>guard</bdi>: <bdi>no &lt;i&gt;SQL&lt;/i&gt; here</bdi>" in said
-    assert "A prompt that a hook refused is not kept." in said and "drop the table" not in said
+    assert '<pre class="said" dir="auto">drop the table users</pre>' in said
     assert "Nothing: a hook refused the turn." in said
 
 
