@@ -34,7 +34,9 @@ class LazyStream:
         return GeneratorType
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream if self._stream is not None else _unstarted(), name)
+        # What no generator has, what watches one may have.
+        own = getattr(_unstarted(), name)
+        return own if self._stream is None else getattr(self._stream, name)
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -80,7 +82,9 @@ class LazyAsyncStream:
         return AsyncGeneratorType
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream if self._stream is not None else _unstarted_async(), name)
+        # What no generator has, what watches one may have.
+        own = getattr(_unstarted_async(), name)
+        return own if self._stream is None else getattr(self._stream, name)
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
