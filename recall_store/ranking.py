@@ -113,11 +113,16 @@ def is_answer(shared: Shared, cosine: NDArray[np.float32], *, keywords: bool, fl
     They do if the best cosine, with what the words add, reaches the floor; or if one of them has every word of the
     query, and these say something, or are `keywords`: a query that is nothing but words to look for.
     """
+    return evidence(shared, cosine, keywords=keywords) >= floor_of(shared.living, floor)
+
+
+def evidence(shared: Shared, cosine: NDArray[np.float32], *, keywords: bool) -> float:
+    """What speaks for an answer, on the scale of a cosine; infinite where the words alone are enough."""
     most = float(shared.known.max())
     if most > 0 and most >= 0.999 * shared.asked and (keywords or most >= ONE_WORD):
-        return True
+        return float("inf")
     asked = max(shared.asked, PLENTY) if shared.asked <= LONG else (shared.asked * LONG) ** 0.5
-    return float(cosine.max()) + WORDS_SHARE * most / asked >= floor_of(shared.living, floor)
+    return float(cosine.max()) + WORDS_SHARE * most / asked
 
 
 def floor_of(living: int, floor: float) -> float:

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recall_store import Record, Store, open_store
+from recall_store import Record, Store, open_store, ranking
 from recall_store.embedders import load, names
 from recall_store.embedders.base import Embedder
 
@@ -118,11 +118,18 @@ def evidence_recall(
     return five, ten
 
 
-def false_answers(store: Store, conversation: Conversation, others: Sequence[Conversation]) -> list[bool]:
-    """For each query without an answer, whether there was one."""
-    queries = [question.text for other in others if other is not conversation for question in other.questions[::5]]
+def no_answer(conversation: Conversation, conversations: Sequence[Conversation]) -> list[str]:
+    """Queries that nothing in the conversation answers."""
+    others = [other for other in conversations if other is not conversation]
     lines = NO_ANSWER.read_text(encoding="utf-8").splitlines()
-    queries += [line for line in lines if line and not line.startswith("#")]
+    return [question.text for other in others for question in other.questions[::5]] + [
+        line for line in lines if line and not line.startswith("#")
+    ]
+
+
+def false_answers(store: Store, conversation: Conversation, conversations: Sequence[Conversation]) -> list[bool]:
+    """For each query without an answer, whether there was one."""
+    queries = no_answer(conversation, conversations)
     return [bool(store.search(namespace=conversation.name, query=query)) for query in queries]
 
 
@@ -173,32 +180,99 @@ def polluted(store: Store, conversations: Sequence[Conversation], name: str) -> 
     print(f"| {name} | {' | '.join(row)} |", flush=True)
 
 
+class Asked(NamedTuple):
+    """A query asked once, to be ranked again with other numbers.
+
+    `rows`: for each of the 100 best, whether it is evidence, its lexical share, its cosine and what it gained by who
+    and when. `evidence` and `floor` are what was compared to be silent or not.
+    """
+
+    rows: NDArray[np.float64]
+    wanted: int
+    evidence: float
+    floor: float
+
+
+def ask(store: Store, embedder: Embedder, namespace: str, query: str, wanted: frozenset[str]) -> Asked:
+    """Search once, without silence, and keep the numbers."""
+    seen: list[tuple[float, float]] = []
+    plain = ranking.is_answer
+
+    def spy(shared: ranking.Shared, cosine: NDArray[np.float32], *, keywords: bool, floor: float) -> bool:
+        seen.append((ranking.evidence(shared, cosine, keywords=keywords), ranking.floor_of(shared.living, floor)))
+        return True
+
+    ranking.is_answer = spy
+    try:
+        matches = store.search(namespace=namespace, query=query, top_k=100)
+    finally:
+        ranking.is_answer = plain
+    rows = [
+        (
+            match.record.id in wanted,
+            match.lexical,
+            max(match.cosine, 0.0),
+            match.score - match.lexical - embedder.weight * max(match.cosine, 0.0),
+        )
+        for match in matches
+    ]
+    found, low = seen[0] if seen else (float("-inf"), 0.0)
+    return Asked(np.array(rows, np.float64).reshape(-1, 4), len(wanted), found, low)
+
+
+def again(asked: Asked, weight: float, more: float) -> tuple[float, float, bool]:
+    """Recall of evidence at 5 and at 10 and whether there was an answer, with another weight and a floor `more`."""
+    if asked.evidence < asked.floor + more or not len(asked.rows):
+        return 0.0, 0.0, False
+    evidence, lexical, cosine, gained = asked.rows.T
+    order = np.argsort(-(lexical + weight * cosine + gained), kind="stable")
+    hits = np.cumsum(evidence[order[:10]]) / max(asked.wanted, 1)
+    return float(hits[:5][-1]), float(hits[-1]), True
+
+
 def choose(store: Store, embedder: Embedder, conversations: Sequence[Conversation]) -> None:
     """Print the trade-off, and the figures of each conversation with the numbers that the others chose."""
-    weight, floor = embedder.weight, embedder.floor
-    figures: dict[tuple[float, float], list[tuple[list[float], list[float], list[bool]]]] = {}
-    floors = [round(floor + more, 3) for more in AROUND]
-    for share, low in itertools.product((weight / 2, weight, weight * 2), floors):
-        embedder.weight, embedder.floor = share, low
-        figures[share, low] = [
-            (*evidence_recall(store, one), false_answers(store, one, conversations)) for one in conversations
+    weights = [embedder.weight * times for times in (0.25, 0.5, 1, 1.5, 2)]
+    figures: dict[tuple[float, float], list[NDArray[np.float64]]] = {}
+    right = [[ask(store, embedder, one.name, *asked) for asked in one.questions] for one in conversations]
+    wrong = [
+        [ask(store, embedder, one.name, query, frozenset()) for query in no_answer(one, conversations)]
+        for one in conversations
+    ]
+    for pair in itertools.product(weights, AROUND):
+        figures[pair] = [
+            np.array(
+                [
+                    *np.mean([again(asked, *pair)[:2] for asked in good], axis=0),
+                    np.mean([again(asked, *pair)[2] for asked in bad]),
+                ]
+            )
+            for good, bad in zip(right, wrong, strict=True)
         ]
-    embedder.weight, embedder.floor = weight, floor
-    print("\n| floor | recall@5 | recall@10 | false answers |\n|---|---|---|---|")
-    for low in floors:
-        print(f"| {low:.3f} | {' | '.join(f'{mean([x[i] for x in figures[weight, low]]):.3f}' for i in range(3))} |")
-    left: list[tuple[list[float], list[float], list[bool]]] = []
-    chosen = []
+    sizes = np.array([len(one.questions) for one in conversations], np.float64)
+
+    def overall(found: Sequence[NDArray[np.float64]], of: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.array(np.average(found, axis=0, weights=of))
+
+    print(f"\n| {embedder.name}, floor | recall@5 | recall@10 | false answers |\n|---|---|---|---|")
+    for more in AROUND:
+        row = overall(figures[embedder.weight, more], sizes)
+        print(f"| {embedder.floor + more:.3f} | {' | '.join(f'{value:.3f}' for value in row)} |")
+    left, chosen = [], []
     for number in range(len(conversations)):
-        rest = {pair: [x for i, x in enumerate(found) if i != number] for pair, found in figures.items()}
-        silent = [pair for pair, found in rest.items() if mean([x[2] for x in found]) <= ALLOWED]
-        pair = max(silent, key=lambda pair: mean([x[0] for x in rest[pair]]))
-        chosen.append(f"{pair[0]:g}/{pair[1]:g}")
-        left.append(figures[pair][number])
+        kept = np.arange(len(conversations)) != number
+        rest = {
+            pair: overall([row for row, keep in zip(found, kept, strict=True) if keep], sizes[kept])
+            for pair, found in figures.items()
+        }
+        best = max((pair for pair in rest if rest[pair][2] <= ALLOWED), key=lambda pair: rest[pair][0])
+        chosen.append(f"{best[0]:g}/{embedder.floor + best[1]:g}")
+        left.append(figures[best][number])
+    five, ten, mistaken = overall(left, sizes)
     print(
-        f"\n{embedder.name}, left out one by one: recall@5 {mean([x[0] for x in left]):.3f}, "
-        f"@10 {mean([x[1] for x in left]):.3f}, false answers {mean([x[2] for x in left]):.3f}; "
-        f"weight/floor chosen: {', '.join(chosen)}; shipped: {weight:g}/{floor:g}",
+        f"\n{embedder.name}, each conversation with the numbers of the others: recall@5 {five:.3f}, @10 {ten:.3f}, "
+        f"false answers {mistaken:.3f}; weight/floor chosen: {', '.join(chosen)}; "
+        f"shipped: {embedder.weight:g}/{embedder.floor:g}",
         flush=True,
     )
 
