@@ -30,6 +30,9 @@ __all__ = ["Closed", "Full", "Ingest"]
 _MOST_WAITING: Final = 50_000
 _AT_ONCE: Final = 4_000
 _SWEEP_SECONDS: Final = 600.0
+_PAGES: Final = 5_000
+"""That are given back at a time: what is to be written waits for it."""
+
 _log = logging.getLogger("firsthand")
 
 Job = Callable[[sqlite3.Connection], object]
@@ -176,6 +179,6 @@ class Ingest:
             return
         self._swept = time.monotonic()
         try:
-            forget_old(self._connection, time.time_ns() - int(self._keep.total_seconds() * 1e9))
+            forget_old(self._connection, time.time_ns() - int(self._keep.total_seconds() * 1e9), pages=_PAGES)
         except sqlite3.Error as error:
             _log.warning("dashboard: old rows of %s could not be removed: %s", self.path, error)

@@ -21,8 +21,10 @@ _TABLES: Final = (
 _NS: Final = 1_000_000_000
 
 
-def forget_old(connection: sqlite3.Connection, before: int) -> int:
-    """Remove what began before `before` (ns since 1970); how many rows went.
+def forget_old(connection: sqlite3.Connection, before: int, *, pages: int = 0) -> int:
+    """Remove what began before `before` (ns since 1970), and give all of its room back, or so many pages of it.
+
+    Returns how many rows went.
 
     Counts go by the stretch, once the whole of it is older: a day's count outlives its first hour.
     """
@@ -41,5 +43,5 @@ def forget_old(connection: sqlite3.Connection, before: int) -> int:
         "DELETE FROM metrics WHERE at < ? AND id NOT IN (SELECT metric FROM metric_sums)", (before,)
     ).rowcount
     if gone:
-        vacuum(connection)
+        vacuum(connection, pages=pages)
     return gone

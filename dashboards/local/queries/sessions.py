@@ -94,7 +94,7 @@ def models(connection: sqlite3.Connection) -> tuple[str, ...]:
 def status(connection: sqlite3.Connection) -> Status:
     """What is in the file; cheap enough to be asked every second."""
     turns, oldest, newest = connection.execute(
-        """SELECT (SELECT coalesce(sum(count), 0) FROM cells WHERE width = 86400 AND series = 'turn'),
+        """SELECT (SELECT count(*) FROM turns WHERE outcome IS NOT NULL),
              (SELECT min(started) FROM turns), (SELECT max(started) FROM turns)"""
     ).fetchone()
     dropped: dict[str, int] = {}

@@ -235,7 +235,11 @@ class TurnDetail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """What is in the file: rows, its size in bytes, the newest turn, and what exporters said they lost, by signal."""
+    """What is in the file.
+
+    `spans` is about how many there are, `bytes` the size of the file, `dropped` what exporters said they lost, by
+    signal, since the file was begun.
+    """
 
     turns: int
     sessions: int

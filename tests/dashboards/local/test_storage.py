@@ -1,0 +1,247 @@
+"""The file: private, one program's, forgetful when told so; what a process exports into itself comes the same way."""
+
+import logging
+import sqlite3
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+from opentelemetry._logs import SeverityNumber
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import SimpleLogRecordProcessor
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+
+from dashboards.local.database import Readers, open_writer, vacuum
+from dashboards.local.errors import DashboardError, DatabaseError
+from dashboards.local.exporting import LogIngester, MetricIngester, SpanIngester
+from dashboards.local.ingest import Closed, Ingest
+from dashboards.local.prices import load_prices
+from dashboards.local.queries import Filter, metric_sums, overview, status, turns
+from dashboards.local.retention import forget_old
+from dashboards.local.schema import APPLICATION_ID
+from dashboards.local.sketch import bin_of, dump, load, middle, percentiles
+from middleware import Middleware
+from middleware.testing import LocalModel
+
+from .sending import NOON, NS, Trace, histogram, log
+
+
+def test_the_file_is_its_owners_alone(board):
+    board.send(Trace().turn(1))
+    modes = {path.name: path.stat().st_mode & 0o777 for path in board.path.parent.iterdir()}
+    assert modes == {"board.db": 0o600, "board.db-wal": 0o600, "board.db-shm": 0o600}
+
+
+def test_a_file_of_another_program_is_refused_and_left_as_it_is(tmp_path):
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as made:
+        made.execute("CREATE TABLE t (x)")
+    made.close()
+    before = other.read_bytes()
+    with pytest.raises(DatabaseError, match="is a SQLite file of another program; name another with --db"):
+        open_writer(other)
+    text = tmp_path / "notes.txt"
+    text.write_text("notes " * 1000)
+    with pytest.raises(DatabaseError, match="is no SQLite file, or damaged; name another with --db"):
+        open_writer(text)
+    assert (other.read_bytes(), text.read_text()) == (before, "notes " * 1000)
+
+
+def test_a_file_of_a_newer_version_is_refused(tmp_path):
+    open_writer(tmp_path / "new.db").close()
+    with sqlite3.connect(tmp_path / "new.db") as made:
+        made.execute("PRAGMA user_version = 99")
+        assert made.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
+    made.close()
+    with pytest.raises(DatabaseError, match="was written by a newer firsthand"):
+        open_writer(tmp_path / "new.db")
+
+
+def test_a_folder_that_is_not_there_is_one_line(tmp_path):
+    with pytest.raises(DatabaseError, match="No such file or directory; name another with --db"):
+        Ingest(tmp_path / "nowhere" / "board.db")
+
+
+def test_readers_cannot_write(board):
+    with pytest.raises(DatabaseError, match="readonly"):
+        board.rows("DELETE FROM turns")
+
+
+def test_readers_see_one_moment_while_more_is_written(board):
+    board.send(Trace().turn(1))
+    readers = Readers(board.path)
+    with readers.reading() as connection:
+        before = turns(connection).total
+        board.send(Trace().turn(2))
+        assert (before, turns(connection).total) == (1, 1)
+    with readers.reading() as connection:
+        assert turns(connection).total == 2
+    readers.close()
+
+
+def test_what_is_older_than_it_is_kept_is_forgotten_and_its_room_given_back(board):
+    for number in range(1, 400):
+        at = NOON - 90_000 if number % 2 else NOON
+        board.send(Trace().hook(number, at=at).call(number, at=at, said={"x": "y" * 5000}).turn(number, at=at))
+    board.send(log("old", number=1, at=NOON - 90_000), "logs")
+    board.send(histogram("m", [1], [], 1.0, at=NOON - 90_000), "metrics")
+    board.ingest.submit(lambda connection: None, 0).result(60)
+    size = board.ask(status).bytes
+    board.close()
+    connection = open_writer(board.path)
+    forget_old(connection, (NOON - 50_000) * NS)
+    connection.close()
+    readers = Readers(board.path)
+    with readers.reading() as connection:
+        assert turns(connection).total == 199
+        assert overview(connection, Filter(start=NOON - 600, end=NOON + 600)).turns == 199
+        for table in ("logs", "metrics", "metric_sums"):
+            assert connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] == 0
+        assert (
+            connection.execute("SELECT count(*) FROM cells WHERE start + width < ?", (NOON - 50_000,)).fetchone()[0]
+            == 0
+        )
+        assert status(connection).turns == 199
+        assert status(connection).bytes < 0.7 * size
+    readers.close()
+
+
+def test_an_ingest_forgets_by_itself(tmp_path):
+    ingest = Ingest(tmp_path / "board.db", keep=timedelta(hours=1))
+    now = time.time()
+    ingest.receive("traces", Trace().turn(1, at=now - 7200).turn(2, at=now).body)[1].result(60)
+    ingest.close()
+    readers = Readers(tmp_path / "board.db")
+    with readers.reading() as connection:
+        assert turns(connection).total == 1
+    readers.close()
+
+
+def test_closing_writes_what_was_taken_and_takes_nothing_more(tmp_path):
+    ingest = Ingest(tmp_path / "board.db")
+    hold = threading.Event()
+    ingest.submit(lambda connection: hold.wait(60), 0)
+    waiting = [ingest.receive("traces", Trace().turn(number).body)[1] for number in range(1, 20)]
+    closer = threading.Thread(target=ingest.close)
+    closer.start()
+    while not ingest._closing:
+        pass
+    with pytest.raises(Closed):
+        ingest.receive("traces", Trace().turn(99).body)
+    hold.set()
+    closer.join(60)
+    assert all(done.done() and done.exception() is None for done in waiting)
+    readers = Readers(tmp_path / "board.db")
+    with readers.reading() as connection:
+        assert turns(connection).total == 19
+    readers.close()
+
+
+def test_a_batch_that_cannot_be_written_costs_those_beside_it_nothing(board, caplog):
+    hold = threading.Event()
+    board.ingest.submit(lambda connection: hold.wait(60), 0)
+    good = board.ingest.receive("traces", Trace().turn(1).body)[1]
+    bad = board.ingest.submit(lambda connection: connection.execute("INSERT INTO nowhere VALUES (1)"), 0)
+    more = board.ingest.receive("traces", Trace().turn(2).body)[1]
+    hold.set()
+    good.result(60)
+    more.result(60)
+    with caplog.at_level(logging.CRITICAL):
+        assert isinstance(bad.exception(60), sqlite3.OperationalError)
+    assert board.ask(turns).total == 2
+
+
+def test_a_process_that_is_its_own_dashboard_feeds_it_through_otlp(board):
+    tracer, meter, logger = TracerProvider(), None, LoggerProvider()
+    tracer.add_span_processor(SimpleSpanProcessor(SpanIngester(board.ingest)))
+    logger.add_log_record_processor(SimpleLogRecordProcessor(LogIngester(board.ingest)))
+    reader = PeriodicExportingMetricReader(MetricIngester(board.ingest), export_interval_millis=3_600_000)
+    meter = MeterProvider([reader])
+    with Middleware.from_settings(
+        hooks=[lambda payload: "CI is red"], tracer_provider=tracer, meter_provider=meter, logger_provider=logger
+    ) as app:
+        client = app.wrap(LocalModel("fine").openai())
+        client.chat.completions.create(model="gpt-5", messages=[{"role": "user", "content": "why?"}])
+    logger.get_logger("x").emit(severity_number=SeverityNumber.WARN, body={"a": [1]}, event_name="odd")
+    for provider in (tracer, meter, logger):
+        provider.shutdown()
+    seen = board.ask(overview, Filter())
+    assert (seen.turns, seen.outcomes, [model.model for model in seen.models]) == (1, {"sent": 1}, ["gpt-5"])
+    assert (seen.characters.typed, seen.characters.basis) == (4, "metrics")
+    assert [one.total for one in board.ask(metric_sums, "firsthand.turn.count")] == [1.0]
+    assert board.rows("SELECT event, severity, body FROM logs ORDER BY event") == [
+        ("firsthand.hook_call", "INFO", None), ("odd", "WARN", '{"a": [1]}'),
+    ]  # fmt: skip
+
+
+def test_an_exporter_of_a_dashboard_that_is_closed_fails_and_raises_nothing(board):
+    board.close()
+    tracer = TracerProvider()
+    exporter = SpanIngester(board.ingest)
+    tracer.add_span_processor(SimpleSpanProcessor(exporter))
+    tracer.get_tracer("x").start_span("y").end()
+    tracer.shutdown()
+
+
+def test_vacuum_needs_nobody_to_stop_reading(board):
+    board.send(Trace().turn(1))
+    connection = sqlite3.connect(board.path, isolation_level=None)
+    with board._readers.reading() as reading:
+        vacuum(connection)
+        assert turns(reading).total == 1
+    connection.close()
+
+
+def test_a_percentile_is_within_two_percent_of_the_truth():
+    values = [0.001 * 1.01**number for number in range(1000)]
+    sketch = {}
+    for value in values:
+        sketch[bin_of(value)] = sketch.get(bin_of(value), 0) + 1
+    for share in (0.01, 0.5, 0.9, 0.95, 0.99, 1.0):
+        truth = values[max(0, -(-int(share * 1e6) * 1000 // 10**6) - 1)]
+        assert percentiles([dump(sketch)], [share])[0] == pytest.approx(truth, rel=0.022)
+    assert load(dump(sketch), {}) == sketch
+
+
+@pytest.mark.parametrize(("value", "number"), [(0.0, 0), (-1.0, 0), (1e-6, 0), (1.1e-6, 3), (1e9, 640)])
+def test_values_at_the_ends_have_a_bin(value, number):
+    assert bin_of(value) == number
+    assert middle(0) == 0.0
+
+
+def test_prices_are_read_and_the_longest_name_wins(tmp_path):
+    path = tmp_path / "prices.toml"
+    path.write_text('currency = "EUR"\n["gpt-*"]\ninput = 1\noutput = 2\n["gpt-5-*"]\ninput = 3\n[o4]\noutput = 5.5\n')
+    prices = load_prices(path)
+    assert prices.currency == "EUR"
+    assert prices.cost("gpt-5-mini", input=1_000_000, output=0) == 3.0
+    assert prices.cost("gpt-4", input=1_000_000, output=1_000_000) == 3.0
+    assert prices.cost("gpt-5-mini", input=1, output=1) is None
+    assert prices.cost("o4", input=None, output=2_000_000) == 11.0
+    assert (prices.cost("claude", input=1, output=1), prices.cost(None, input=1, output=1)) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("[gpt\n", "is no TOML: "),
+        ("gpt = 3\n", "[gpt] must be a table of input and output; write a model in quotes"),
+        ("[gpt]\ninput = -1\n", "[gpt] input must be a number, 0 or more"),
+        ("[gpt]\ninput = nan\n", "[gpt] input must be a number, 0 or more"),
+        ("[gpt]\nprompt = 1\n", "[gpt] has 'prompt'; there are input, output, cache_read, cache_write"),
+        ("currency = 3\n", "currency must be a text, such as 'USD'"),
+    ],
+)
+def test_prices_that_make_no_sense_are_one_line(tmp_path, text, line):
+    path = tmp_path / "prices.toml"
+    path.write_text(text)
+    with pytest.raises(DashboardError) as caught:
+        load_prices(path)
+    assert line in str(caught.value)
+    with pytest.raises(DashboardError, match="name a TOML file, or unset prices"):
+        load_prices(tmp_path / "none.toml")
+    assert [held.name for held in tmp_path.iterdir()] == ["prices.toml"]
