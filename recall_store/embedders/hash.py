@@ -33,7 +33,7 @@ class HashEmbedder(Embedder):
     id = "hash/1/256"
     dimension = _DIMENSION
     weight = 0.2
-    floor = 0.61
+    floor = 0.63
 
     def __init__(self) -> None:
         self._rows = _sign_rows()
