@@ -14,7 +14,7 @@ from urllib.parse import quote
 from .errors import DatabaseError
 from .schema import APPLICATION_ID, MIGRATIONS, migrate, version
 
-__all__ = ["Readers", "open_writer", "vacuum"]
+__all__ = ["Lock", "Readers", "open_writer", "vacuum"]
 
 _BUSY_SECONDS: Final = 5.0
 _WRITER_CACHE_KIB: Final = 16_384
@@ -27,8 +27,8 @@ def open_writer(path: Path) -> sqlite3.Connection:
     One connection for one writer thread, in autocommit: it says BEGIN itself. A commit survives a killed process.
     Raises `DatabaseError`.
     """
+    _make_private(path)
     with _words_for_errors(path):
-        _make_private(path)
         connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             _prepare(connection, path)
@@ -36,6 +36,37 @@ def open_writer(path: Path) -> sqlite3.Connection:
             connection.close()
             raise
     return connection
+
+
+class Lock:
+    """One dashboard a file: two that followed the same transcripts would count every line twice.
+
+    It is of a file beside the database, since closing the database's own would take SQLite's locks from it. It ends
+    with the process, however that ends; where there is no `fcntl` nobody is kept out.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Take it. Raises `DatabaseError` when another process has it."""
+        self._fd = -1
+        try:
+            import fcntl
+        except ImportError:
+            return
+        place = path.with_name(f"{path.name}.lock")
+        try:
+            self._fd = os.open(place, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._fd)
+            raise DatabaseError(f"{path} is another dashboard's; stop that one, or name another with --db") from error
+        except OSError as error:
+            raise DatabaseError(f"{place}: {error.strerror or error}; name another with --db") from error
+
+    def release(self) -> None:
+        """Let another have it."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
 
 
 def vacuum(connection: sqlite3.Connection, *, pages: int = 0) -> None:
@@ -128,6 +159,8 @@ def _make_private(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
         pass
+    except OSError as error:
+        raise DatabaseError(f"{path}: {error.strerror or error}; name another with --db") from error
 
 
 @contextmanager
@@ -140,5 +173,3 @@ def _words_for_errors(path: Path) -> Iterator[None]:
         if "not a database" in str(error) or "malformed" in str(error):
             raise DatabaseError(f"{path} is no SQLite file, or damaged; name another with --db") from error
         raise DatabaseError(f"{path}: {error}") from error
-    except OSError as error:
-        raise DatabaseError(f"{path}: {error.strerror or error}; name another with --db") from error

@@ -18,7 +18,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from .database import open_writer
+from .database import Lock, open_writer
 from .errors import DashboardError
 from .otlp import Encoding, Signal, decode
 from .retention import forget_old
@@ -56,13 +56,18 @@ class Ingest:
     """
 
     def __init__(self, path: Path, *, keep: timedelta | None = None, most_waiting: int = _MOST_WAITING) -> None:
-        """Open the file. Raises `DatabaseError`."""
+        """Open the file. Raises `DatabaseError`, also when another dashboard has it."""
         self.path = path
         self.written = 0
         self.revision = 0
         self._keep = keep
         self._most_waiting = most_waiting
-        self._connection = open_writer(path)
+        self._lock = Lock(path)
+        try:
+            self._connection = open_writer(path)
+        except BaseException:
+            self._lock.release()
+            raise
         self._waiting: deque[tuple[Batch | Job, int, Future[None]]] = deque()
         self._size = 0
         self._closing = False
@@ -111,6 +116,7 @@ class Ingest:
                 self._sweep()
         finally:
             self._connection.close()
+            self._lock.release()
 
     def _take(self) -> list[tuple[Batch | Job, int, Future[None]]] | None:
         """What waits, up to some thousand items; None once it is to end. Waiting ends for a sweep, with nothing."""

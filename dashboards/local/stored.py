@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import Final, TypeVar
 
 import msgspec
@@ -26,6 +27,9 @@ PARTS: Final[tuple[tuple[str, type[Call] | type[HookCall] | type[Recall]], ...]]
     ("hook_calls", HookCall),
     ("recalls", Recall),
 )
+_DURATION: Final = 2 + TURN_COLUMNS.index("duration")
+_end = itemgetter(*(2 + TURN_COLUMNS.index(name) for name in TurnEnd._fields))
+_written = msgspec.json.Decoder(Written).decode
 _AT_ONCE: Final = 500
 _T = TypeVar("_T")
 
@@ -37,11 +41,9 @@ def bundles_of(connection: sqlite3.Connection, keys: Iterable[bytes]) -> dict[by
     for some in pieces(list(keys)):
         marks = ",".join("?" * len(some))
         for row in connection.execute(f"SELECT {columns} FROM turns WHERE key IN ({marks})", some):  # noqa: S608
-            said = dict(zip(TURN_COLUMNS, row[2:], strict=True))
-            end = None
-            if said["duration"] is not None:
-                end = TurnEnd(**{name: said[name] for name in TurnEnd._fields})
-            written = msgspec.json.decode(said["written"], type=Written) if said["written"] else None
+            # Only a turn's own span knows how long the turn took.
+            end = TurnEnd._make(_end(row)) if row[_DURATION] is not None else None
+            written = _written(row[-1]) if row[-1] else None
             found[row[0]] = Bundle(id=row[0], key=row[1], end=end, written=written)
     for numbers in pieces(list(found)):
         marks = ",".join("?" * len(numbers))

@@ -33,7 +33,7 @@ from .sending import NOON, NS, Trace, histogram, log
 def test_the_file_is_its_owners_alone(board):
     board.send(Trace().turn(1))
     modes = {path.name: path.stat().st_mode & 0o777 for path in board.path.parent.iterdir()}
-    assert modes == {"board.db": 0o600, "board.db-wal": 0o600, "board.db-shm": 0o600}
+    assert modes == {"board.db": 0o600, "board.db-wal": 0o600, "board.db-shm": 0o600, "board.db.lock": 0o600}
 
 
 def test_a_file_of_another_program_is_refused_and_left_as_it_is(tmp_path):
@@ -64,6 +64,13 @@ def test_a_file_of_a_newer_version_is_refused(tmp_path):
 def test_a_folder_that_is_not_there_is_one_line(tmp_path):
     with pytest.raises(DatabaseError, match="No such file or directory; name another with --db"):
         Ingest(tmp_path / "nowhere" / "board.db")
+
+
+def test_a_file_has_one_dashboard(board):
+    with pytest.raises(DatabaseError, match="is another dashboard's; stop that one, or name another with --db"):
+        Ingest(board.path)
+    board.ingest.close()
+    Ingest(board.path).close()
 
 
 def test_readers_cannot_write(board):
