@@ -60,7 +60,7 @@ class Lock:
             os.close(self._fd)
             raise DatabaseError(f"{path} is another dashboard's; stop that one, or name another with --db") from error
         except OSError as error:
-            raise DatabaseError(f"{place}: {error.strerror or error}; name another with --db") from error
+            raise DatabaseError(f"{path}: {error.strerror or error}; name another with --db") from error
 
     def release(self) -> None:
         """Let another have it."""

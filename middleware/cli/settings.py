@@ -38,7 +38,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "request_usage": "ask for token counts in streams of chat.completions",
     "strict": "a transcript that cannot be written fails the call",
     "layout": "plain: <transcripts>/<session>.jsonl; qwen: <transcripts>/<project>/chats/<session>.jsonl",
-    "prices": "TOML file of prices a model, for the dashboard (read, and not acted on yet)",
+    "prices": "TOML file of prices a model, for firsthand dashboard",
 }
 
 

@@ -117,6 +117,7 @@ def test_its_commands_are_the_command_lines() -> None:
         *(f"recall {name}" for name in ("add", "search", "list", "forget", "history")),
         *(f"recall {name}" for name in ("import", "export", "reindex", "vacuum", "serve")),
         *hooks,
+        "dashboard",
         "settings",
     ]
 
