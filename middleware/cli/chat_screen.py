@@ -6,7 +6,8 @@ import asyncio
 import os
 import signal
 import time
-from contextlib import nullcontext
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.application import Application, in_terminal, run_in_terminal
@@ -21,7 +22,6 @@ from prompt_toolkit.layout.controls import FormattedTextControl
 from prompt_toolkit.output import Output
 
 from ..chat.cells import State
-from ..chat.terminal.editor import edited
 from ..chat.terminal.large import LongLines, read_pastes_at_once
 from ..chat.terminal.menu import Menu
 from ..chat.terminal.mirror import Mirror
@@ -133,8 +133,9 @@ class Screen:
         self.app.vi_state.reset()
 
     async def print(self, what: RenderableType) -> None:
-        """Print above the composer, for good."""
-        await run_in_terminal(lambda: self.out.print(what))
+        """Print above the composer, for good, also when who prints is cancelled meanwhile."""
+        # A wait for the terminal that is cancelled would let nobody behind it have it, ever.
+        await asyncio.shield(run_in_terminal(lambda: self.out.print(what)))
 
     async def say(self, text: str, style: str = "") -> None:
         """Print somebody's text above the composer."""
@@ -153,18 +154,18 @@ class Screen:
         except Exception:  # noqa: BLE001  (a reply that the renderer chokes on is shown as it is)
             await self.say(text)
 
-    async def edit(self, text: str) -> str:
-        """What the person makes of a text in an editor of their own; printing waits. Raises `EditorFailed`."""
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """Leave the terminal to another program: in the block no key is read, and printing waits."""
         async with in_terminal():
             with self._cooked_mode():
-                return await asyncio.to_thread(edited, text)
+                yield
 
     async def suspend(self) -> None:
         """Stop until the shell says to go on; nothing where there are no jobs (Windows)."""
         if hasattr(signal, "SIGTSTP"):
-            async with in_terminal():
-                with self._cooked_mode():
-                    os.kill(0, signal.SIGTSTP)
+            async with self.alone():
+                os.kill(0, signal.SIGTSTP)
 
     def _start(self) -> None:
         self.app.create_background_task(self._tick())

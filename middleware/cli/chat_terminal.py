@@ -12,9 +12,9 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.output import Output
 
 from ..chat import Cancelled, Effect, Given, Quit, Refused, RunCommand, RunShell, Send, SideQuestion
-from ..chat.cells import Act
+from ..chat.cells import Act, State
 from ..chat.dropping import images_in
-from ..chat.terminal.editor import EditorFailed
+from ..chat.terminal.editor import EditorFailed, edited
 from ..chat.terminal.files import Files
 from ..chat.terminal.keys import bindings
 from ..chat.terminal.menu import Menu
@@ -161,20 +161,24 @@ class Terminal:
         self.beside(self.screen.suspend())
 
     async def _edit(self) -> None:
-        before = self.chat.composer.text
+        composer = self.chat.composer
         try:
-            after = await self.screen.edit(before)
+            async with self.screen.alone():
+                # Read where no key can change it any more: what the editor opens is what it is said to be of.
+                before, written_here = composer.text, composer.state is State.FRESH
+                after = await asyncio.to_thread(edited, before)
         except EditorFailed as error:
             await self.screen.say(str(error), "red")
             return
-        now = self.chat.composer.text
-        self.chat.composer.change(after if now == before else f"{now}\n{after}", Act.EDITOR)
+        now = composer.text
+        act = Act.EDITOR if written_here else Act.REMOTE
+        composer.change(after if now == before else f"{now}\n{after}", act)
         self.mirror.show()
 
     def interrupt(self) -> bool:
         """Esc or Ctrl+C: cancel what runs, else take back what waits, else leave shell mode; False for nothing."""
         if self.chat.busy:
-            turn = self._turn if self._turn is not None and not self._turn.cancelled else None
+            turn = self._turn if self._turn is not None and not self._turn.over else None
             if turn is None:
                 self._unsend()
             else:
@@ -182,7 +186,7 @@ class Terminal:
             produced, running = bool(turn and turn.produced), bool(turn and turn.calls)
             self.carry(self.chat.cancel(output=produced, tool_running=running))
             if turn is not None and turn.task is not None:
-                turn.cancelled = True
+                turn.cancelled = turn.over = True
                 turn.task.cancel()
         elif self.chat.pop_queue():
             pass
@@ -256,10 +260,8 @@ class Terminal:
             self.screen.app.invalidate()
 
     async def _send(self, effect: Send, turn: Turn) -> None:
-        after = await run_turn(self, effect, turn)
-        self.mirror_back()
+        await run_turn(self, effect, turn)
         self._turn = None
-        self.carry(after)
 
     def mirror_back(self) -> None:
         """Show what was given back to the composer, where it differs from what is seen."""

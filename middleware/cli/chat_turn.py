@@ -28,7 +28,8 @@ class Turn:
     """The turn that is on its way.
 
     `said` are the pieces of the reply that comes, `produced` is True once anything of a reply came, `calls` are the
-    ids of the tools that wait or run, `steered` what was taken into it and not answered yet.
+    ids of the tools that wait or run, `steered` what was taken into it and not answered yet. `over` is True once it
+    has ended, `cancelled` when the person ended it; it may still be printing then.
     """
 
     task: asyncio.Task[None] | None = None
@@ -37,6 +38,13 @@ class Turn:
     calls: set[str] = field(default_factory=set)
     steered: tuple[Item, ...] = ()
     cancelled: bool = False
+    over: bool = False
+
+    def end(self, terminal: Terminal, effects: tuple[Effect, ...]) -> None:
+        """It is over, and this follows: what is cancelled from now on is another turn."""
+        self.over = True
+        terminal.mirror_back()
+        terminal.carry(effects)
 
     def unsteer(self, terminal: Terminal) -> None:
         """Put steering back that the model has not begun to answer."""
@@ -44,25 +52,24 @@ class Turn:
         terminal.chat.unsteer(items)
 
 
-async def run_turn(terminal: Terminal, effect: Send, turn: Turn) -> tuple[Effect, ...]:
-    """Send it and show what comes; answers what is to be done then. Whatever fails, the chat goes on."""
-    after: tuple[Effect, ...] = ()
+async def run_turn(terminal: Terminal, effect: Send, turn: Turn) -> None:
+    """Send it and show what comes. Whatever fails, the chat goes on."""
     try:
         await _talk(terminal, effect, turn)
     except HookBlocked as refusal:
-        after = await _refused(terminal, turn, refusal)
+        await _refused(terminal, turn, refusal)
     except asyncio.CancelledError:
         if not turn.cancelled:
             raise
     except Exception as error:  # noqa: BLE001  (whatever a turn fails of, the chat goes on and the text comes back)
-        await terminal.screen.say(str(error) if isinstance(error, TurnFailed) else one_line(error), "red")
         if not turn.cancelled:
             turn.unsteer(terminal)
-            after = terminal.chat.cancel(output=turn.produced)
+            turn.end(terminal, terminal.chat.cancel(output=turn.produced))
+        await terminal.screen.say(str(error) if isinstance(error, TurnFailed) else one_line(error), "red")
     else:
-        after = () if turn.cancelled else terminal.chat.finish()
+        if not turn.cancelled:
+            turn.end(terminal, terminal.chat.finish())
     await _print_said(terminal, turn)
-    return after
 
 
 async def _talk(terminal: Terminal, effect: Send, turn: Turn) -> None:
@@ -101,15 +108,16 @@ async def _talk(terminal: Terminal, effect: Send, turn: Turn) -> None:
                     terminal.screen.app.invalidate()
 
 
-async def _refused(terminal: Terminal, turn: Turn, refusal: HookBlocked) -> tuple[Effect, ...]:
+async def _refused(terminal: Terminal, turn: Turn, refusal: HookBlocked) -> None:
     """A hook refused a send: of the first nothing was; when a later one is refused the turn has been."""
     if turn.cancelled:
-        return ()
+        return
     if not turn.produced:
-        return terminal.chat.blocked(refusal.reason)
+        turn.end(terminal, terminal.chat.blocked(refusal.reason))
+        return
     turn.unsteer(terminal)
+    turn.end(terminal, terminal.chat.finish())
     await terminal.screen.say(f"blocked: {refusal.reason} (what the tools said was not sent)", "red")
-    return terminal.chat.finish()
 
 
 async def _expanded(terminal: Terminal, item: Item, note: str) -> Expansion:
