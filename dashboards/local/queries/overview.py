@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from ..bundle import count
 from ..cells import WIDTHS, Cells
 from ..facts import FAILED
+from ..otlpvalues import LAST_TIME
 from ..prices import NO_PRICES, Prices
 from ..sketch import dump, percentiles, size
 from ..stored import bundles_of
@@ -33,6 +34,7 @@ __all__ = ["overview", "step_of"]
 
 _MOST_STEPS: Final = 200
 _NS: Final = 1_000_000_000
+_LAST: Final = LAST_TIME / _NS
 _KINDS: Final = ("input", "output", "cache_read", "cache_write", "reasoning")
 _OUTCOMES: Final = ("sent", "blocked", "error", "cancelled")
 
@@ -126,12 +128,13 @@ def overview(connection: sqlite3.Connection, where: Filter, *, prices: Prices = 
 
 
 def _range(connection: sqlite3.Connection, where: Filter) -> tuple[float, float]:
-    end = where.end if where.end is not None else time.time()
-    start = where.start
+    # An address may say anything; what came lies in this century (`otlpvalues`).
+    end = min(where.end, _LAST) if where.end is not None else time.time()
+    start = max(where.start, 0.0) if where.start is not None else None
     if start is None:
         oldest = connection.execute("SELECT min(start) FROM cells WHERE width = ?", (WIDTHS[0],)).fetchone()[0]
         start = oldest if oldest is not None else end - 3600
-    return min(start, end), end
+    return max(0.0, min(start, end)), max(0.0, end)
 
 
 def _stored(connection: sqlite3.Connection, first: int, last: int, step: int, model: str | None) -> Iterator[_Row]:
