@@ -39,7 +39,7 @@ WORDS_SHARE = 0.5
 """What all the words of a query are worth beside a cosine, when it is decided whether there is an answer at all."""
 FLOOR_AT = 1000
 """The number of memories for which an embedder's `floor` is."""
-FLOOR_STEP = 0.05
+FLOOR_STEP = 0.055
 """What the floor is lower by for every e-fold fewer memories: the best of few is less often good by chance."""
 
 Floats = NDArray[np.float64]

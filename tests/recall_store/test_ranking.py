@@ -86,8 +86,8 @@ def test_of_a_long_prompt_only_the_square_root_counts() -> None:
 def test_the_floor_is_lower_among_few_memories() -> None:
     assert floor_of(1000, 0.6) == pytest.approx(0.6)
     assert floor_of(100_000, 0.6) == pytest.approx(0.6)
-    assert floor_of(100, 0.6) == pytest.approx(0.6 - 0.05 * math.log(10))
-    assert floor_of(1, 0.6) == floor_of(0, 0.6) == pytest.approx(0.6 - 0.05 * math.log(1000))
+    assert floor_of(100, 0.6) == pytest.approx(0.6 - 0.055 * math.log(10))
+    assert floor_of(1, 0.6) == floor_of(0, 0.6) == pytest.approx(0.6 - 0.055 * math.log(1000))
     assert answered(known=4, asked=10, cosine=0.3, living=3)
     assert not answered(known=4, asked=10, cosine=0.3, living=1000)
 
