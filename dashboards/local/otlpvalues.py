@@ -20,6 +20,9 @@ LAST_TIME: Final = 2**62
 
 _LONGEST_NAME: Final = 256
 _MOST_ATTRIBUTES: Final = 512
+_LONGEST_SHARED: Final = 48
+_MOST_SHARED: Final = 4_096
+_shared: dict[str, str] = {}
 _DEEPEST: Final = 16
 
 
@@ -27,17 +30,27 @@ def attributes_of(pairs: Iterable[Any]) -> Attributes:
     """The attributes of a span, a record or a resource; of a name that is there twice the last counts."""
     found: Attributes = {}
     for pair in pairs:
-        kind = pair.value.WhichOneof("value")
+        value = pair.value
+        name, kind = _once(pair.key), value.WhichOneof("value")
         if kind == "string_value":
-            text = pair.value.string_value
-            found[pair.key] = text if len(text) <= LONGEST_TEXT else cut(text)
+            text = value.string_value
+            found[name] = _once(text) if len(text) <= LONGEST_TEXT else cut(text)
         elif kind == "int_value":
-            found[pair.key] = pair.value.int_value
+            found[name] = value.int_value
         else:
-            found[pair.key] = value_of(pair.value)
+            found[name] = value_of(value)
         if len(found) >= _MOST_ATTRIBUTES:
             break
     return found
+
+
+def _once(text: str) -> str:
+    """The same text, held once: most of what spans say, their names above all, they say again and again."""
+    if len(text) > _LONGEST_SHARED:
+        return text
+    if len(_shared) > _MOST_SHARED:
+        _shared.clear()
+    return _shared.setdefault(text, text)
 
 
 def value_of(value: Any, depth: int = 0) -> Any:
