@@ -1,6 +1,7 @@
 """One order out of two: words in common and cosine. And when to say nothing. Pure.
 
-Every number here was chosen on conversations other than the ones it was measured on (tests/benchmarks/bench_quality).
+An embedder's weight and floor are checked by leaving one conversation out (tests/benchmarks/bench_quality); the other
+numbers here were chosen once, on all six development conversations.
 
 `lexical / best lexical + weight * cosine`, because equal-weight reciprocal rank fusion loses what BM25 knows
 (spec/recall.md: 0.490 against 0.524 for BM25 alone).
