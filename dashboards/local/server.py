@@ -50,8 +50,9 @@ class Board:
         """Stop following, write what was taken, close the file."""
         if self.follower is not None:
             self.follower.close()
-        self.ingest.close()
+        # The writer last: whoever closes last puts the log of what was written into the file, and readers cannot.
         self.readers.close()
+        self.ingest.close()
 
 
 def application(board: Board, pages: Sequence[BaseRoute] = ()) -> Starlette:

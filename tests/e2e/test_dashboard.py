@@ -238,6 +238,10 @@ def test_a_port_that_is_taken_is_one_line_and_exit_code_1(tmp_path):
 def test_ctrl_c_ends_it_with_everything_written(tmp_path):
     program = Program(tmp_path)
     assert accepted(program.port, Trace().turn(1).body)
+    connection = http.client.HTTPConnection("127.0.0.1", program.port, timeout=60)
+    connection.request("GET", "/")
+    assert connection.getresponse().read()
+    connection.close()
     assert program.end(signal.SIGINT) == 0
     assert (tmp_path / "board.db").stat().st_mode & 0o777 == 0o600
     assert not (tmp_path / "board.db-wal").exists()
