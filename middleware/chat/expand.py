@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from ..parts import trim
+from ..parts import clean, trim
 from .commands import Command
 from .mentions import Mention, mentions
 from .queue import Item
@@ -95,7 +95,8 @@ class _Reading:
 
     def block(self) -> str:
         """The bodies as the reference program writes them behind the text."""
-        files = "".join(f"\nContent from {name}:\n{body}" for name, body in self.bodies)
+        # A name in another encoding than UTF-8 holds halves of characters.
+        files = "".join(clean(f"\nContent from {name}:\n") + body for name, body in self.bodies)
         return f"\n--- Content from referenced files ---{files}\n--- End of content ---"
 
     def mention(self, mention: Mention) -> None:
@@ -149,7 +150,7 @@ class _Reading:
     def _names(self, path: Path, written: str) -> None:
         names = sorted(f"{child.name}/" if child.is_dir() else child.name for child in path.iterdir())
         more = [f"[{len(names) - _MOST_NAMES} more names]"] if len(names) > _MOST_NAMES else []
-        self.bodies.append((written, "".join(f"{name}\n" for name in [*names[:_MOST_NAMES], *more])))
+        self.bodies.append((written, clean("".join(f"{name}\n" for name in [*names[:_MOST_NAMES], *more]))))
 
     def _image(self, path: Path, written: str) -> None:
         if path.stat().st_size > _MOST_IMAGE_BYTES:

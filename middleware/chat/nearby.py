@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+from unicodedata import category
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -30,9 +31,9 @@ _NEVER = frozenset(
 def names_in(folder: Path, most: int = _MOST_NAMES) -> tuple[str, ...]:
     """Paths relative to `folder` with slashes between, folders ending in one; the nearest first, at most `most`.
 
-    Left out are what `.gitignore` files say, there and below, and what nobody wrote by hand (`.git`, `node_modules`,
-    `.venv` and the like). Links to folders are named and not followed. A folder that cannot be read has no names;
-    never raises. Without the package `pathspec` no `.gitignore` is read.
+    Left out are what `.gitignore` files say, there and below, what nobody wrote by hand (`.git`, `node_modules`,
+    `.venv` and the like), and names that cannot be typed. Links to folders are named and not followed. A folder that
+    cannot be read has no names; never raises. Without the package `pathspec` no `.gitignore` is read.
     """
     return tuple(islice(_names(folder), most))
 
@@ -51,7 +52,7 @@ def _names(folder: Path) -> Iterator[str]:
         rules = _with_own(folder, base, rules, any(entry.name == ".gitignore" for entry in found))
         for entry in found:
             name = f"{base}{entry.name}"
-            if entry.name in _NEVER or "\n" in name:
+            if entry.name in _NEVER or not _can_be_typed(entry.name):
                 continue
             try:
                 inside = entry.is_dir(follow_symlinks=False)
@@ -63,6 +64,11 @@ def _names(folder: Path) -> Iterator[str]:
             yield name
             if inside and looked_at < _MOST_LOOKED_AT:
                 waiting.append((name, rules))
+
+
+def _can_be_typed(name: str) -> bool:
+    """Whether a name has no line end, no escape, and nothing that is no UTF-8."""
+    return all(category(character) not in ("Cc", "Cs", "Zl", "Zp") for character in name)
 
 
 def _with_own(folder: Path, base: str, rules: Rules, has_own: bool) -> Rules:

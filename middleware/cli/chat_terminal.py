@@ -22,6 +22,7 @@ from ..chat.terminal.mirror import Mirror
 from ..chat.terminal.searching import Search
 from ..chat.terminal.talk import Talk
 from ..chat.terminal.wire import Added, Wire
+from ..parts import clean
 from .chat_screen import Screen
 from .chat_sessions import show_past
 from .chat_slash import LOCAL, MEANINGS, run_command, run_shell, side_question
@@ -137,6 +138,8 @@ class Terminal:
 
     def paste(self, text: str) -> None:
         """Take what was pasted: as chips when it is paths of images, as a terminal writes them for dropped files."""
+        # Bytes that are no UTF-8 come as halves of characters, which no model and no hook can be given.
+        text = clean(text)
         images = () if self.chat.shell else images_in(text, self.folder)
         self.attached |= {(self.folder / path).resolve() for path in images}
         if images:

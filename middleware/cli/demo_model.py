@@ -95,12 +95,15 @@ def _call(
 def _said(question: str, result: str | None, asked: Mapping[str, Any]) -> str:
     if result is not None:
         return f"The tool says: {result}."
-    said = []
+    said, given = [], []
     for tag, source in ((HOOK_TAG, "your hook says"), (MEMORY_TAG, "from memory")):
-        line = _closest(_tagged(asked, tag), question)
+        lines = _tagged(asked, tag)
+        given += lines
+        line = _closest(lines, question)
         if line:
             said.append(f"{source}: {line}")
-    return ("; ".join(said) or "I was given your words and nothing else") + "."
+    none = "Nothing that was added to your words answers them" if given else "I was given your words and nothing else"
+    return ("; ".join(said) or none) + "."
 
 
 def _closest(lines: Sequence[str], question: str) -> str:

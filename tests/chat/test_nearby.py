@@ -60,10 +60,10 @@ def test_a_folder_that_is_not_there_has_no_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such names there")
-def test_names_that_are_no_utf8_or_have_line_ends_do_no_harm(tmp_path: Path) -> None:
-    made(tmp_path, "two\nlines", "a.txt")
+def test_names_that_are_no_utf8_or_have_line_ends_or_escapes_in_them_are_left_out(tmp_path: Path) -> None:
+    made(tmp_path, "two\nlines", "a\r.txt", "\x1b[2Ja.txt", "a\u2028b.txt", "a.txt", "\U0001f469\u200d\U0001f4bb.txt")
     made(tmp_path, os.fsdecode(b"\xff.txt"))
-    assert names_in(tmp_path) == ("a.txt", "\udcff.txt")
+    assert names_in(tmp_path) == ("a.txt", "\U0001f469\u200d\U0001f4bb.txt")
 
 
 def test_without_the_package_for_it_no_gitignore_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

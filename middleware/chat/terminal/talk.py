@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, nullcontext
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ...errors import HookBlocked
+from ...parts import clean
 from ...provenance import Origin
 from ...resume import strip
 from ..expand import Image
@@ -33,6 +35,7 @@ MOST_ROUNDS = 25
 """Rounds of tools in one turn; then the model has to answer without them."""
 
 _NO_TOOLS = Answered(text="[not done: no tools are offered here; answer with what you have]", failed=True)
+_HALVES = re.compile("[\ud800-\udfff]")
 _REFUSED = "[not sent: a hook refused it]"
 
 
@@ -199,7 +202,7 @@ class Talk:
         with self._app.origin(Origin.STEER) if steering else nullcontext():
             return await send(
                 model=self.model,
-                messages=[*self.messages, *said],
+                messages=_encodable([*self.messages, *said]),
                 stream=True,
                 stream_options={"include_usage": True},
                 **options,
@@ -268,6 +271,20 @@ def content_of(parts: Sequence[str], images: Sequence[Image] = ()) -> Content:
         for image in images
     ]
     return [*({"type": "text", "text": part} for part in parts), *pictures]
+
+
+def _encodable(value: Any) -> Any:
+    """The same with U+FFFD for halves of characters: a model, a file's name or a transcript can have brought one.
+
+    It could not be sent, and what was said once is sent again with each turn.
+    """
+    if isinstance(value, str):
+        return clean(value) if not value.isascii() and _HALVES.search(value) else value
+    if isinstance(value, list):
+        return [_encodable(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _encodable(item) for key, item in value.items()}
+    return value
 
 
 def _first_text(message: dict[str, Any]) -> str:
