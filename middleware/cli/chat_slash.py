@@ -32,7 +32,7 @@ _HELP: Final[Mapping[str, str]] = {
     "/export [FILE]": "write the conversation to FILE: .md, .html, .json or .jsonl",
     "/vim": "Vim's keys on or off; nothing that is written with them is attributed",
     "/btw TEXT": "ask beside the running turn: no hooks, no memories, and nothing of it stays",
-    "! COMMAND": "run a shell command here; nothing goes to the model",
+    "! COMMAND": "run a shell command here; nothing goes to the model. Esc leads back to the chat",
     "@FILE": "send a file of this folder along, or an image; so does an image that is dropped on the window",
     "Tab, arrows": "take a command or a file from the menu, choose another",
     "Enter, Alt+Enter or Ctrl+J": "send; a new line",
