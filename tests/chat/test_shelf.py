@@ -56,3 +56,11 @@ def test_blank_drafts_and_shell_commands_are_not_put_away() -> None:
     chat.composer.clear()
     assert not chat.take_out()
     assert chat.shelf == ("kept",)
+
+
+def test_a_draft_that_was_taken_out_and_put_away_again_is_kept_once() -> None:
+    chat = Chat(shelf=["draft"])
+    chat.take_out()
+    assert (chat.stash, chat.shelf) == ("draft", ())
+    chat.put_away()
+    assert (chat.stash, chat.shelf) == (None, ("draft",))
