@@ -78,14 +78,17 @@ def size(value: int | None) -> str:
 
 
 def money(value: float | None, currency: str) -> str:
-    """A sum of money, to four places when it is small.
+    """A sum of money, to the cent, or to three digits when it is small.
 
-    >>> money(0.00123, "USD"), money(12.5, "EUR"), money(None, "USD")
-    ('USD 0.0012', 'EUR 12.50', '–')
+    >>> money(0.00123, "USD"), money(0.0000412, "USD"), money(12.5, "EUR"), money(None, "USD")
+    ('USD 0.00123', 'USD 0.0000412', 'EUR 12.50', '–')
     """
     if value is None:
         return NOTHING
-    return f"{currency} {value:,.4f}" if abs(value) < 1 else f"{currency} {value:,.2f}"
+    if value == 0 or abs(value) >= 1:
+        return f"{currency} {value:,.2f}"
+    places = min(12, 2 - math.floor(math.log10(abs(value))))
+    return f"{currency} {value:.{places}f}"
 
 
 def moment(value: float | None) -> str:
