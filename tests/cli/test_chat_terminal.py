@@ -173,6 +173,20 @@ def test_text_that_gets_into_the_buffer_by_another_road_taints(model: StreamingM
     asyncio.run(play())
 
 
+def test_a_key_of_the_library_that_accepts_a_line_leaves_it_on_the_screen_unattributed(
+    model: StreamingModel, place: Path
+) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            chat.keys("ab\x1b#")
+            await chat.until(lambda: chat.text == "#ab")
+            await chat.turn("")
+            assert chat.values == ["absent"]
+            assert chat.payloads[0]["prompt"] == "#ab"
+
+    asyncio.run(play())
+
+
 def test_ctrl_d_on_an_empty_line_leaves(model: StreamingModel, place: Path) -> None:
     async def play() -> None:
         async with chatting(place, model) as chat:

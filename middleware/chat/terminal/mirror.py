@@ -23,7 +23,8 @@ class Mirror:
 
     def __init__(self, chat: Chat) -> None:
         self.chat = chat
-        self.buffer = Buffer(multiline=True, on_text_changed=self._unannounced)
+        # A binding that accepts a line would empty the buffer without a word, and what is sent is not what is seen.
+        self.buffer = Buffer(multiline=True, on_text_changed=self._unannounced, accept_handler=lambda _: True)
         self._showing = False
         self._typed_to = -1
         self._killed = ""
