@@ -6,7 +6,7 @@ import asyncio
 import shlex
 import sys
 import uuid
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +17,8 @@ import click
 from .failures import Command, Failure, plain
 
 if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+
     from ..app import Middleware
     from ..chat.terminal.talk import Talk
     from ..chat.terminal.wire import Wire
@@ -34,6 +36,7 @@ __all__ = ["chat"]
 @click.option("--resume", metavar="ID", help="Go on with this session; `firsthand transcript list` names them.")
 @click.option("--continue", "goes_on", is_flag=True, help="Go on with the session that was used last.")
 @click.option("--no-tools", is_flag=True, help="Do not let the model read and search files of this folder.")
+@click.option("--dashboard", is_flag=True, help="Show the turns on the dashboard's pages too, while the chat runs.")
 @click.option("--vim", is_flag=True, help="Edit with Vim's keys; nothing that you write is attributed then.")
 @click.option(
     "--theme",
@@ -49,6 +52,7 @@ def chat(
     resume: str | None,
     goes_on: bool,
     no_tools: bool,
+    dashboard: bool,
     vim: bool,
     theme: Literal["auto", "light", "dark"],
 ) -> None:
@@ -79,7 +83,15 @@ def chat(
     home = config_folder(home_folder())
     if (prompt is None or resumes) and settings.transcripts is None:
         settings = replace(settings, transcripts=str(home / "chat" / "transcripts"))
-    with closing(_middleware(wire, settings, hooks)) as app:
+    provider = wire.provider()
+    with ExitStack() as stack:
+        app = stack.enter_context(closing(_middleware(provider, settings, hooks)))
+        if dashboard and prompt is None:
+            from .beside import beside
+
+            kept = Path(settings.transcripts or home / "chat" / "transcripts")
+            url = stack.enter_context(beside(provider, db=home / "chat" / "dashboard.db", transcripts=kept))
+            click.echo(f"Dashboard: {url}")
         if resumes:
             session = opened(app, resume if resume is not None else last_session(settings))
         else:
@@ -184,7 +196,7 @@ def _configured(start: str) -> tuple[Settings, tuple[Hook, ...]]:
     return replace(Settings.load(), hooks_file=None), hooks
 
 
-def _middleware(wire: Wire, settings: Settings, hooks: tuple[Hook, ...]) -> Middleware:
+def _middleware(provider: TracerProvider, settings: Settings, hooks: tuple[Hook, ...]) -> Middleware:
     from ..app import Middleware
 
-    return Middleware(settings, hooks=hooks, tracer_provider=wire.provider())
+    return Middleware(settings, hooks=hooks, tracer_provider=provider)

@@ -10,7 +10,9 @@ import shlex
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,18 +59,15 @@ _USER = "ada"
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Save the output as a picture too.")
 @click.option("--base-url", metavar="URL", help="Use a real server; its key is taken from OPENAI_API_KEY.")
 @click.option("--model", metavar="NAME", help="Model of the real server.")
-def demo(as_json: bool, svg: Path | None, base_url: str | None, model: str | None) -> None:
+@click.option("--dashboard", is_flag=True, help="Show the turns on the dashboard's pages too, until Ctrl+C.")
+def demo(as_json: bool, svg: Path | None, base_url: str | None, model: str | None, dashboard: bool) -> None:
     """Show three turns: what was typed, what the model received, and what everything else remembers.
 
     Needs no key, network or server: the real openai client talks to a small local model in this process. A command
     hook, a memory store, a transcript and spans are real; the files stay in a temporary folder, named at the end.
     """
-    try:
-        import openai
-    except ImportError:
-        raise Failure(
-            "the demo drives the openai client, which is not installed here: install the package openai"
-        ) from None
+    if find_spec("openai") is None:
+        raise Failure("the demo drives the openai client, which is not installed here: install the package openai")
     real = base_url is not None or model is not None
     if real and not model:
         raise click.UsageError("--base-url needs --model NAME")
@@ -79,11 +78,31 @@ def demo(as_json: bool, svg: Path | None, base_url: str | None, model: str | Non
         del os.environ[name]
     folder = Path(tempfile.mkdtemp(prefix="firsthand-demo-"))
     trail = Trail()
+    with contextlib.ExitStack() as stack:
+        url = None
+        if dashboard:
+            from .beside import beside
+
+            place = beside(trail.provider, db=folder / "dashboard.db", transcripts=folder / "transcripts")
+            url = stack.enter_context(place)
+        _shown(folder, trail, base_url=base_url, model=model if real else None, as_json=as_json, svg=svg)
+        if url is not None:
+            click.echo(f"Dashboard: {url}  (Ctrl+C ends it)", err=as_json)
+            with contextlib.suppress(KeyboardInterrupt):
+                threading.Event().wait()
+
+
+def _shown(
+    folder: Path, trail: Trail, *, base_url: str | None, model: str | None, as_json: bool, svg: Path | None
+) -> None:
+    """Make the turns and print them; `model` None is the local one."""
+    import openai
+
     from .demo_model import MODEL
 
     try:
         with _middleware(folder, trail) as app:
-            client = _client(trail, base_url, real)
+            client = _client(trail, base_url, model is not None)
             turns = list(_conversation(app, client, model or MODEL, trail))
             transcript = app.open("demo", user=_USER).transcript_path
     except BaseException as error:
