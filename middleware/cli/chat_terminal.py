@@ -85,6 +85,7 @@ class Terminal:
         self._turn: Turn | None = None
         self._beside: set[asyncio.Task[None]] = set()
         self._loads = False
+        self._said_unkept: str | None = None
         self._tell()
 
     async def run(self) -> None:
@@ -101,12 +102,14 @@ class Terminal:
             # What was written and not sent is there again the next time.
             self.mirror.agree()
             self.chat.keep()
-            self._persist()
+            unkept = self._unkept()
             turn = self._turn.task if self._turn is not None else None
             tasks = [worker, *self._beside, *([turn] if turn is not None else [])]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            if unkept is not None:
+                await self.screen.say(unkept, "red")
 
     def _load(self, _: object) -> None:
         """Once the first prompt is there: make the client, which takes longer than all that was before it."""
@@ -231,6 +234,8 @@ class Terminal:
         task = asyncio.create_task(self._guarded(work))
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
+        # What is cancelled before it has begun is not waited for by anybody.
+        task.add_done_callback(lambda _: work.close())
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -272,10 +277,17 @@ class Terminal:
             self.mirror.show()
 
     def _persist(self) -> None:
+        before, self._said_unkept = self._said_unkept, self._unkept()
+        if self._said_unkept is not None and self._said_unkept != before:
+            self.beside(self.screen.say(self._said_unkept, "red"))
+
+    def _unkept(self) -> str | None:
+        """Write history and drafts; what is to be said where that cannot be done."""
         try:
             self.files.keep(self.chat)
         except OSError as error:
-            self.beside(self.screen.say(f"the history is not kept: {one_line(error)}", "red"))
+            return f"history and drafts are not kept: {one_line(error)}"
+        return None
 
     def _tell(self) -> None:
         tokens = self.talk.tokens

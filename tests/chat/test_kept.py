@@ -74,6 +74,14 @@ def test_a_link_in_the_files_place_is_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "theirs").read_text() == "theirs\n"
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_in_the_files_place_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "texts")
+    assert Kept(tmp_path / "texts", most=9).read() == {}
+    with pytest.raises(OSError):
+        Kept(tmp_path / "texts", most=9).write(new=["a"])
+
+
 def test_a_file_that_gets_too_long_keeps_its_newest_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "_MOST_BYTES", 1_000)
     path = tmp_path / "a.jsonl"

@@ -1,4 +1,4 @@
-"""`firsthand chat` and what is no text: bytes that are not UTF-8, halves of characters, names made of escapes."""
+"""`firsthand chat` and what is no text, and where nothing can be written."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ import pytest
 
 from .chatting import chatting
 from .streaming import StreamingModel
-
-CTRL_C = "\x03"
 
 
 @pytest.fixture
@@ -31,6 +29,23 @@ def test_a_paste_of_bytes_that_are_no_utf_8_is_sent_as_it_is_seen(model: Streami
             assert chat.values == ["a\ufffdb\ufffdc"]
             assert chat.payloads[0]["prompt"] == "a\ufffdb\ufffdc"
             assert len(model.bodies) == 1
+
+    asyncio.run(play())
+
+
+def test_a_draft_that_cannot_be_kept_is_told_of_once_and_at_the_end(model: StreamingModel, place: Path) -> None:
+    (place / "chat").write_text("a file where the folder is to be")
+
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            await chat.turn("one")
+            await chat.turn("two")
+            assert chat.printed.count("history and drafts are not kept: ") == 1
+            chat.keys("a draft")
+            await chat.until(lambda: chat.text == "a draft")
+        assert chat.printed.rstrip().split("\n")[-1].startswith("history and drafts are not kept: ")
+        assert chat.printed.count("history and drafts are not kept: ") == 2
+        assert chat.values == ["one", "two"]
 
     asyncio.run(play())
 

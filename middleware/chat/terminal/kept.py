@@ -35,7 +35,8 @@ class Kept:
     def read(self) -> dict[str, str]:
         """Texts by id, oldest first; none when the file cannot be read."""
         try:
-            data = self.path.read_bytes()
+            # A pipe would be waited for, for good.
+            data = self.path.read_bytes() if self.path.is_file() else b""
         except OSError:
             return {}
         texts: dict[str, str] = {}
