@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from .base import Change, Match, NearDuplicate, Record, Store
 from .errors import (
+    ArgumentError,
     BusyError,
     ClosedError,
     EmbedderError,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .embedders.base import Embedder
 
 __all__ = [
+    "ArgumentError",
     "BusyError",
     "Change",
     "ClosedError",
@@ -60,7 +62,8 @@ def open_store(url: str, embedder: str | Embedder | None = None) -> Store:
     `recall_store/embedders`, an Embedder of your own, or None for the one recorded in the store (`hash` in a new one).
 
     Raises UrlError for a scheme or embedder that is not known, OpenError for a file that cannot be opened or is no
-    store, EmbedderMismatchError if the store was built with another embedder than the one asked for.
+    store, EmbedderMismatchError if the store was built with another embedder than the one asked for, ArgumentError for
+    what is neither a name nor an Embedder.
     """
     from .engines import connect
 

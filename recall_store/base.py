@@ -6,11 +6,11 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from .errors import NamespaceError, RecordError
+from .errors import ArgumentError, NamespaceError, RecordError
 from .text import clean
 
 if TYPE_CHECKING:
@@ -70,11 +70,16 @@ class Record:
         if self.author not in AUTHORS:
             raise RecordError(f"record field 'author' is not one of {', '.join(sorted(AUTHORS))}")
         for name in ("source", "metadata"):
-            object.__setattr__(self, name, _json_object(name, getattr(self, name)))
+            try:
+                object.__setattr__(self, name, json_object(getattr(self, name)))
+            except ValueError as error:
+                raise RecordError(f"record field {name!r} {error}") from None
         for name in ("created_at", "expires_at"):
             moment = getattr(self, name)
             if moment is not None and (not isinstance(moment, datetime) or moment.utcoffset() is None):
                 raise RecordError(f"record field {name!r} is not an aware datetime; give one with a time zone")
+            if moment is not None and not _is_of_our_years(moment):
+                raise RecordError(f"record field {name!r} is not within the years 1 to 9999 in UTC; give another")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +148,7 @@ class Store(ABC):
         `where` keeps memories by `type`, `author` (a str or several), `after` (created at or after), `before`
         (created before; aware datetimes) and `metadata` (a mapping of keys to equal values), before the best are
         chosen. Any string is a valid query; of a long one, 64 words and 1,000 bytes are used, half from each end.
-        Raises FilterError, EmbedderError.
+        Raises FilterError, EmbedderError, ArgumentError.
         """
 
     @abstractmethod
@@ -257,19 +262,30 @@ def check_ids(ids: Iterable[str]) -> Sequence[str]:
     """The ids that can exist, each once, in order. A bare str is refused: it would be taken letter by letter."""
     if isinstance(ids, str):
         raise RecordError("ids is one str; give a list of ids")
-    return [value for value in dict.fromkeys(ids) if is_plain(value)]
+    if not isinstance(ids, Iterable):
+        raise ArgumentError(f"ids is {type(ids).__name__}; give a list of ids")
+    return [*dict.fromkeys(value for value in ids if is_plain(value))]
 
 
-def _json_object(name: str, value: object) -> dict[str, Any]:
+def json_object(value: object) -> dict[str, Any]:
+    """A copy of `value` as a store holds it. Raises ValueError, which says what it is or holds, for what is no JSON."""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise RecordError(f"record field {name!r} is not a mapping with str keys")
+        raise ValueError("is not a mapping with str keys")
     if not value:
         return {}
     try:
         copied: dict[str, Any] = _plain_json(json.loads(json.dumps(dict(value), allow_nan=False)))
     except (TypeError, ValueError, RecursionError):
-        raise RecordError(f"record field {name!r} holds something that JSON cannot say") from None
+        raise ValueError("holds something that JSON cannot say") from None
     return copied
+
+
+def _is_of_our_years(moment: datetime) -> bool:
+    try:
+        moment.astimezone(UTC)
+    except OverflowError:
+        return False
+    return True
 
 
 def _plain_json(value: Any) -> Any:

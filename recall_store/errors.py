@@ -5,6 +5,7 @@
     ├── OpenError                      the file or server cannot be reached, or holds no store of ours
     ├── BusyError                      another process held the store longer than the bound
     ├── ClosedError                    the store was used after close()
+    ├── ArgumentError (ValueError)      a query, a count, ids or an embedder is of another kind than the method takes
     ├── NamespaceError (ValueError)    a namespace is missing, blank or not plain text
     ├── RecordError (ValueError)       a record is not valid
     │   ├── ReservedTagError           its text holds a tag that only this project writes
@@ -37,6 +38,10 @@ class BusyError(StoreError):
 
 class ClosedError(StoreError):
     """The store was used after `close()`."""
+
+
+class ArgumentError(StoreError, ValueError):
+    """A query, a count, records, ids or an embedder is of another kind than the method takes."""
 
 
 class NamespaceError(StoreError, ValueError):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from .base import AUTHORS, TYPES
+from .base import AUTHORS, TYPES, json_object
 from .errors import FilterError
 
 _KEYS = ("type", "author", "after", "before", "metadata")
@@ -41,9 +41,10 @@ def parse(where: Mapping[str, Any] | None) -> Filter:
     unknown = [key for key in where if key not in _KEYS]
     if unknown:
         raise FilterError(f"where has an unknown key; use {', '.join(_KEYS)}")
-    metadata = where.get("metadata", {})
-    if not isinstance(metadata, Mapping) or not all(isinstance(key, str) for key in metadata):
-        raise FilterError("where 'metadata' is not a mapping with str keys")
+    try:
+        metadata = json_object(where.get("metadata", {}))
+    except ValueError as error:
+        raise FilterError(f"where 'metadata' {error}") from None
     return Filter(
         types=_names(where, "type", TYPES),
         authors=_names(where, "author", AUTHORS),
@@ -57,7 +58,7 @@ def _names(where: Mapping[str, Any], key: str, known: frozenset[str]) -> tuple[s
     if key not in where:
         return ()
     value = where[key]
-    names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple | set) else ()
+    names = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list | tuple | Set) else ()
     if not names or not all(isinstance(name, str) and name in known for name in names):
         raise FilterError(f"where {key!r} is not one or several of {', '.join(sorted(known))}")
     return names

@@ -23,14 +23,14 @@ def check_record(record: object) -> None:
     if not isinstance(record, Record):
         raise RecordError(f"records holds a {type(record).__name__}; give Record values")
     for name, text in _texts(record):
-        tag = reserved_tag(text)
-        if tag is not None:
-            raise ReservedTagError(
-                f"record field {name!r} holds the reserved tag <{tag}>, which marks injected text; "
-                "store only what its author wrote"
-            )
-        # A quote or a line end inside of a value is escaped in JSON, where some rules look for it.
+        # A quote or a line end inside of a value is escaped in JSON, where a tag or a rule looks for it.
         for held in (text, *(_strings(getattr(record, name)) if name in _OBJECTS else ())):
+            tag = reserved_tag(held)
+            if tag is not None:
+                raise ReservedTagError(
+                    f"record field {name!r} holds the reserved tag <{tag}>, which marks injected text; "
+                    "store only what its author wrote"
+                )
             if find_secret(held) is not None:
                 found = find_secrets(held)
                 rules = f"rule{'s' if len(found) > 1 else ''} {', '.join(found)}"

@@ -19,7 +19,6 @@ from .filters import Filter
 from .postgresql_schema import BUCKETS as BUCKETS
 from .postgresql_schema import bucket_of
 from .signs import Keys
-from .text import clean
 
 COLUMNS = ", ".join(rows.COLUMNS)
 _STORE_LOCK = "hashtextextended('firsthand embedder ' || current_schema(), 0)"
@@ -186,7 +185,7 @@ def page(db: Connection, found: Namespace, chosen: Filter, *, now: int, limit: i
         f"SELECT {COLUMNS} FROM memories WHERE {where}{terms}"  # noqa: S608
         " ORDER BY created_at DESC, key DESC LIMIT %s::bigint OFFSET %s::bigint"
     )
-    bounds = (None if limit is None else _bound(limit), _bound(offset))
+    bounds = (limit, offset)
     return [rows.from_row(row) for row in run(db, statement, (*values, *more, *bounds))]
 
 
@@ -226,23 +225,6 @@ def condition(chosen: Filter) -> tuple[str, list[Any]]:
             terms.append(f"created_at {sign} %s")
             values.append(rows.microseconds(moment))
     for key, value in chosen.metadata:
-        written = json.dumps(value, ensure_ascii=False)
-        # Neither a NUL nor a lone surrogate is in any memory, and PostgreSQL cannot hear of one.
-        if clean(key) != key or clean(written) != written or _says_nul(value):
-            terms.append("FALSE")
-        else:
-            terms.append("metadata::jsonb -> %s = %s::jsonb")
-            values.extend((key, written))
+        terms.append("metadata::jsonb -> %s = %s::jsonb")
+        values.extend((key, json.dumps(value, ensure_ascii=False)))
     return "".join(f" AND {term}" for term in terms), values
-
-
-def _says_nul(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(_says_nul(key) or _says_nul(inner) for key, inner in value.items())
-    if isinstance(value, list | tuple):
-        return any(_says_nul(inner) for inner in value)
-    return isinstance(value, str) and "\0" in value
-
-
-def _bound(value: int) -> int:
-    return min(max(value, 0), 2**63 - 1)

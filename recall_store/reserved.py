@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from .text import as_seen
+
 HOOK_CONTEXT = "qwen:user-prompt-submit-context"
 RECALLED_MEMORY = "firsthand:recalled-memory"
 SESSION_START_CONTEXT = "qwen:session-start-context"
@@ -21,7 +23,10 @@ _TAG = re.compile(r"<\s*/?\s*(" + "|".join(map(re.escape, RESERVED_TAGS)) + r")(
 def reserved_tag(text: str) -> str | None:
     """The first reserved tag that `text` opens or closes, by name, or None.
 
-    `&lt;…&gt;` (an escaped tag) and the bare name in prose are not tags.
+    `&lt;…&gt;` (an escaped tag) and the bare name in prose are not tags; a tag in fullwidth letters, or with characters
+    in it that nobody sees, reads as one.
     """
     found = _TAG.search(text)
+    if found is None and not text.isascii():
+        found = _TAG.search(as_seen(text))
     return found.group(1).lower() if found else None

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
-from unicodedata import normalize
+
+from .text import as_seen
 
 _VENDOR_SHAPES = (
     ("anthropic-key", "sk-ant-", r"[A-Za-z0-9_-]{20,}"),
@@ -97,17 +98,17 @@ def rules() -> tuple[Rule, ...]:
 def find_secret(text: str) -> str | None:
     """The id of the first rule that `text` breaks, or None.
 
-    Its compatibility form counts, too: that is what an index would hold of it.
+    Its compatibility form without what nobody sees counts, too: that is what an index would hold, and a reader copy.
     """
     found = _first(text)
-    if found is None and not text.isascii() and (plain := normalize("NFKC", text)) != text:
+    if found is None and not text.isascii() and (plain := as_seen(text)) != text:
         found = _first(plain)
     return found
 
 
 def find_secrets(text: str) -> tuple[str, ...]:
     """The ids of all rules that `text` breaks, each once, in the order of the rules."""
-    forms = {text, normalize("NFKC", text)}
+    forms = {text, as_seen(text)}
     return tuple(dict.fromkeys(rule.id for rule in rules() if any(map(rule.matches, forms))))
 
 

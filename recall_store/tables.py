@@ -226,8 +226,8 @@ def page(
         f"SELECT {COLUMNS} FROM memories WHERE {ALIVE}{terms}"  # noqa: S608
         " ORDER BY memories.created_at DESC, memories.key DESC LIMIT ? OFFSET ?"
     )
-    bound = -1 if limit is None else max(limit, 0)
-    return [rows.from_row(row) for row in db.execute(statement, (namespace_id, now, *values, bound, max(offset, 0)))]
+    bound = -1 if limit is None else limit
+    return [rows.from_row(row) for row in db.execute(statement, (namespace_id, now, *values, bound, offset))]
 
 
 def known_vector(db: sqlite3.Connection, namespace_id: int, said: bytes) -> bytes | None:

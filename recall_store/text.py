@@ -37,12 +37,20 @@ _ASCII_RUN = re.compile(r"[a-z0-9]+")
 _CJK = re.compile(rf"[{_CJK_RANGES}]+")
 _CJK_OR_NOT = re.compile(rf"[{_CJK_RANGES}]+|[^{_CJK_RANGES}]+")
 _BLOB = re.compile(r"\S*[A-Za-z0-9+/=_-]{100,}\S*")
+_UNSEEN = re.compile(
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
+)
 _UNSAFE = re.compile("[\x00\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
     """`text` with every NUL and lone surrogate as U+FFFD, so that every engine and JSON can hold it."""
     return _UNSAFE.sub(REPLACEMENT, text)
+
+
+def as_seen(text: str) -> str:
+    """NFKC without what nobody sees (zero-width characters, soft hyphens, marks of direction), case and blanks kept."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
 
 
 def normalise(text: str) -> str:

@@ -97,9 +97,11 @@ class Upsert:
 
     def _one(self, record: Record, said: bytes) -> Record:
         if record.id is None:
-            same = self._written.get(said)
-            if same is None and said not in self._surely_new:
+            same = None
+            if said not in self._surely_new:
                 same = tables.by_digest(self._db, self._namespace_id, said, self._now)
+            if same is None:
+                same = self._written.get(said)
             return same if same is not None else self._add(record, said, None)
         if record.id in self._waiting_ids:
             self._flush()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+from ..arguments import check_embedder
 from ..base import Store
 from ..embedders.base import Embedder
 from ..errors import StoreError, UrlError
@@ -32,5 +33,5 @@ def connect(url: str, embedder: str | Embedder | None) -> Store:
         raise StoreError(
             f"the {scheme} engine needs the package {error.name!r}; install it, or all of firsthand[{scheme}]"
         ) from None
-    opened: Store = module.connect(url, embedder)
+    opened: Store = module.connect(url, check_embedder(embedder))
     return opened

@@ -16,6 +16,7 @@ from .. import postgresql_tables as tables
 from .. import postgresql_vectors as near
 from .. import postgresql_view as views
 from .. import postgresql_writing as writing
+from ..arguments import check_count, check_embedder, check_query, check_records
 from ..asking import mentions, rerank
 from ..base import Change, Changes, Match, Matches, Names, Progress, Record, Records, Store, check_ids, check_namespace
 from ..embedders.base import Embedder
@@ -56,7 +57,7 @@ class PostgresqlStore(Store):
     def upsert(self, *, namespace: str, records: Iterable[Record]) -> Records:
         """See `Store.upsert`."""
         check_namespace(namespace)
-        given = list(records)
+        given = check_records(records)
         for record in given:
             check_record(record)
         if not given:
@@ -79,8 +80,9 @@ class PostgresqlStore(Store):
         """See `Store.search`."""
         check_namespace(namespace)
         chosen = parse(where)
-        asked = clip(query)
-        if top_k < 1 or too_short(asked):
+        asked = clip(check_query(query))
+        top_k = check_count("top_k", top_k)
+        if not top_k or too_short(asked):
             return []
         self._embedder.now()
         stems = list(dict.fromkeys(self._stems.of(words(asked))))
@@ -134,6 +136,7 @@ class PostgresqlStore(Store):
         """See `Store.list`."""
         check_namespace(namespace)
         chosen = parse(where)
+        limit, offset = None if limit is None else check_count("limit", limit), check_count("offset", offset)
         with self._pool.reading() as db:
             found = tables.find(db, namespace)
             if found is None:
@@ -157,7 +160,7 @@ class PostgresqlStore(Store):
     def forget(self, *, namespace: str, query: str) -> int:
         """See `Store.forget`."""
         check_namespace(namespace)
-        stems = list(dict.fromkeys(self._stems.of(words(clip(query)))))
+        stems = list(dict.fromkeys(self._stems.of(words(clip(check_query(query))))))
         with self._pool.writing() as db:
             found = tables.find(db, namespace, lock=True)
             if found is None:
@@ -207,6 +210,7 @@ class PostgresqlStore(Store):
 
     def reindex(self, *, embedder: str | Embedder | None = None, progress: Progress | None = None) -> int:
         """See `Store.reindex`. A large namespace gets its index again."""
+        check_embedder(embedder)
         target = embedders.load(embedder) if isinstance(embedder, str) else embedder or self._embedder.now()
         count = reindex(self._pool, target, progress)
         self._embedder.replace(target)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import embedders, embedding, events, postings, reindexing, rows, searching, tables, writing
+from ..arguments import check_count, check_embedder, check_query, check_records
 from ..asking import mentions, rerank
 from ..base import (
     Change,
@@ -72,7 +73,7 @@ class SqliteStore(Store):
     def upsert(self, *, namespace: str, records: Iterable[Record]) -> Records:
         """See `Store.upsert`."""
         check_namespace(namespace)
-        given = list(records)
+        given = check_records(records)
         for record in given:
             check_record(record)
         if not given:
@@ -93,8 +94,9 @@ class SqliteStore(Store):
         """See `Store.search`."""
         check_namespace(namespace)
         chosen = parse(where)
-        asked = clip(query)
-        if top_k < 1 or too_short(asked):
+        asked = clip(check_query(query))
+        top_k = check_count("top_k", top_k)
+        if not top_k or too_short(asked):
             return []
         with self._connections.reading() as db:
             found = tables.find_namespace(db, namespace)
@@ -144,6 +146,7 @@ class SqliteStore(Store):
         """See `Store.list`."""
         check_namespace(namespace)
         chosen = parse(where)
+        limit, offset = None if limit is None else check_count("limit", limit), check_count("offset", offset)
         with self._connections.reading() as db:
             found = tables.find_namespace(db, namespace)
             if found is None:
@@ -168,12 +171,13 @@ class SqliteStore(Store):
     def forget(self, *, namespace: str, query: str) -> int:
         """See `Store.forget`."""
         check_namespace(namespace)
+        asked = words(clip(check_query(query)))
         with self._connections.writing() as db:
             found = tables.find_namespace(db, namespace)
             if found is None:
                 return 0
             now = _now()
-            keys = postings.with_every_word(db, found.id, words(clip(query)))
+            keys = postings.with_every_word(db, found.id, asked)
             going = tables.ids_of(db, keys, now)
             self._delete(db, found.id, going, now)
         return len(going)
@@ -210,6 +214,7 @@ class SqliteStore(Store):
 
     def reindex(self, *, embedder: str | Embedder | None = None, progress: Progress | None = None) -> int:
         """See `Store.reindex`."""
+        check_embedder(embedder)
         target = embedders.load(embedder) if isinstance(embedder, str) else embedder or self._embedder.now()
         count = reindexing.reindex(self._connections, target, progress)
         self._embedder.replace(target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recall_store import (
+    ArgumentError,
     ClosedError,
     EmbedderError,
     EmbedderMismatchError,
@@ -285,12 +286,90 @@ def test_where_keeps_by_type_author_time_and_metadata_before_the_best_are_chosen
         {"after": "today"},
         {"before": datetime(2026, 1, 1)},
         {"metadata": 3},
+        {"metadata": {"a": float("nan")}},
+        {"metadata": {"a": float("inf")}},
+        {"metadata": {"a": datetime(2026, 1, 1, tzinfo=UTC)}},
+        {"metadata": {"a": 10**5000}},
         5,
     ],
 )
 def test_a_where_that_means_nothing_is_refused(store: Store, where: object) -> None:
     with pytest.raises(FilterError):
         store.search(namespace="alice", query="words", where=where)  # type: ignore[arg-type]
+
+
+def test_a_where_may_name_types_in_any_set_and_is_cleaned_as_a_memory_is(store: Store) -> None:
+    store.upsert(namespace="alice", records=[Record(text="green tea", metadata={"a\0": "\ud800", "b": [1, (2,)]})])
+    for where in (
+        {"type": frozenset({"user", "project"})},
+        {"metadata": {"a\0": "\ud800"}},
+        {"metadata": {"b": (1, [2])}},
+    ):
+        assert found(store, "green tea", where=where) == ["green tea"]
+        assert len(store.list(namespace="alice", where=where)) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "wrong"),
+    [
+        ("search", {"query": None}),
+        ("search", {"query": b"words"}),
+        ("search", {"query": "words", "top_k": None}),
+        ("search", {"query": "words", "top_k": "5"}),
+        ("search", {"query": "words", "top_k": 1.5}),
+        ("list", {"limit": "5"}),
+        ("list", {"limit": 1.5}),
+        ("list", {"offset": None}),
+        ("get", {"ids": None}),
+        ("delete", {"ids": 5}),
+        ("forget", {"query": None}),
+        ("upsert", {"records": None}),
+        ("upsert", {"records": Record(text="one, not in a list")}),
+    ],
+)
+def test_an_argument_of_another_kind_is_named(store: Store, method: str, wrong: dict[str, object]) -> None:
+    name = list(wrong)[-1]
+    with pytest.raises(ArgumentError, match=f"^{name} is "):
+        getattr(store, method)(namespace="alice", **wrong)
+
+
+def test_an_embedder_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(ArgumentError, match=r"^embedder is int; give a name or an Embedder$"):
+        open_store(url, 5)  # type: ignore[arg-type]
+    with open_store(url) as store, pytest.raises(ArgumentError, match=r"^embedder is object"):
+        store.reindex(embedder=object())  # type: ignore[arg-type]
+
+
+def test_counts_of_any_size_are_answered(store: Store) -> None:
+    add(store, "green tea", "black tea")
+    for many in (2**63, 10**30):
+        assert len(store.search(namespace="alice", query="tea", top_k=many)) == 2
+        assert len(store.list(namespace="alice", limit=many)) == 2
+        assert store.list(namespace="alice", offset=many) == []
+    for few in (0, -1, -(10**30)):
+        assert store.search(namespace="alice", query="tea", top_k=few) == []
+        assert store.list(namespace="alice", limit=few) == []
+        assert len(store.list(namespace="alice", offset=few)) == 2
+
+
+def test_a_moment_that_utc_has_no_year_for_is_refused_and_the_first_and_the_last_are_kept(store: Store) -> None:
+    for moment in (
+        datetime.min.replace(tzinfo=timezone(timedelta(hours=14))),
+        datetime.max.replace(tzinfo=timezone(timedelta(hours=-12))),
+    ):
+        for name in ("created_at", "expires_at"):
+            with pytest.raises(RecordError, match=f"'{name}' is not within the years 1 to 9999"):
+                Record(text="far", **{name: moment})  # type: ignore[arg-type]
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    store.upsert(namespace="alice", records=[Record(text="far words", created_at=first, expires_at=last)])
+    [record] = store.list(namespace="alice")
+    assert (record.created_at, record.expires_at) == (first, last)
+
+
+def test_a_record_without_an_id_is_the_oldest_memory_that_says_it_also_when_another_comes_with_it(store: Store) -> None:
+    store.upsert(namespace="alice", records=[Record(text="tea", id="x")])
+    stored = store.upsert(namespace="alice", records=[Record(text="tea", id="y"), Record(text="tea")])
+    assert [record.id for record in stored] == ["y", "x"]
 
 
 def test_list_is_newest_first_and_pages(store: Store) -> None:

@@ -93,6 +93,37 @@ def test_an_opened_or_closed_reserved_tag_is_found_by_name(name: str, shape: str
     assert reserved_tag(f"before {shape.format(name.upper())}") == name
 
 
+UNSEEN = [
+    "<\u200b{}>",
+    "<{}\u200d>",
+    "\uff1c{}\uff1e",
+    "<\u00ad/\u2060{}>",
+    "<{}\u202e>",
+    "<\ufb01rsthand:recalled-memory>",
+    "<first\u200bhand\uff1arecalled-memory>",
+]
+
+
+@pytest.mark.parametrize("shape", UNSEEN)
+def test_a_tag_that_only_reads_as_one_is_a_tag(shape: str) -> None:
+    assert reserved_tag(f"before {shape.format(RESERVED_TAGS[1])} after") == RESERVED_TAGS[1]
+
+
+@pytest.mark.parametrize("value", [f"<{RESERVED_TAGS[1]}", f"<\n{RESERVED_TAGS[1]}\n>", f"a\t<\t{RESERVED_TAGS[1]}\t"])
+@pytest.mark.parametrize("field", ["source", "metadata"])
+def test_a_tag_is_found_where_json_would_escape_what_is_beside_it(field: str, value: str) -> None:
+    for held in ({"k": value}, {value: 1}, {"k": [{"k": [value]}]}):
+        with pytest.raises(ReservedTagError):
+            check_record(Record(**{"text": "x", field: held}))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mark", ["\u200b", "\u00ad", "\u2060", "\ufeff"])
+@pytest.mark.parametrize(("rule", "value"), SECRETS)
+def test_a_character_that_nobody_sees_hides_no_secret(rule: str, value: str, mark: str) -> None:
+    middle = len(value) - 6
+    assert find_secret(f"remember: {value[:middle]}{mark}{value[middle:]} please") is not None
+
+
 @pytest.mark.parametrize("name", RESERVED_TAGS)
 @pytest.mark.parametrize("shape", ["{}", "&lt;{}&gt;", "<{}-more>", "<x{}>", "`{}`"])
 def test_a_name_in_prose_is_no_tag(name: str, shape: str) -> None:
