@@ -18,7 +18,7 @@ from .asked import OUTCOMES, PER_PAGE, RANGES, SESSION_SORTS, TURN_SORTS, Asked,
 from .contents import turn_text
 from .drawn import LONGEST, bars, pieces
 from .errors import DashboardError
-from .queries import models, overview, sessions, status, turn, turns
+from .queries import Page, models, overview, sessions, status, turn, turns
 from .server import Board
 
 __all__ = ["routes"]
@@ -47,8 +47,8 @@ def routes(board: Board) -> list[BaseRoute]:
         Route(path, _page(board, answer))
         for path, answer in (
             ("/", _front),
-            ("/sessions", _sessions),
-            ("/turns", _turns),
+            ("/sessions", _listed("sessions", sessions, SESSION_SORTS)),
+            ("/turns", _listed("turns", turns, TURN_SORTS)),
             ("/turn/{key}", _turn),
             ("/timeline.json", _timeline),
             ("/live.json", _live),
@@ -86,42 +86,28 @@ def _front(board: Board, request: Request, now: float) -> Response:
     )
 
 
-def _sessions(board: Board, request: Request, now: float) -> Response:
-    with board.readers.reading() as connection:
-        held = status(connection)
-        asked = asked_in(request.query_params, now, SESSION_SORTS, oldest=held.oldest)
-        found = sessions(
-            connection,
-            asked.where,
-            search=asked.search,
-            outcome=asked.outcome,
-            sort=asked.sort,  # type: ignore[arg-type]  # one of SESSION_SORTS
-            descending=asked.descending,
-            limit=PER_PAGE,
-            offset=asked.offset,
-            prices=board.prices,
-        )
-        known = models(connection)
-    return _rendered(board, "sessions.html", now, asked=asked, found=found, models=known, held=held, path="/sessions")
+def _listed(name: str, listed: Callable[..., Page], sorts: tuple[str, ...]) -> Callable[..., Response]:
+    """What answers with a list: its page is `name`.html, at the address `/name`."""
 
+    def answer(board: Board, request: Request, now: float) -> Response:
+        with board.readers.reading() as connection:
+            held = status(connection)
+            asked = asked_in(request.query_params, now, sorts, oldest=held.oldest)
+            found = listed(
+                connection,
+                asked.where,
+                search=asked.search,
+                outcome=asked.outcome,
+                sort=asked.sort,
+                descending=asked.descending,
+                limit=PER_PAGE,
+                offset=asked.offset,
+                prices=board.prices,
+            )
+            known = models(connection)
+        return _rendered(board, f"{name}.html", now, asked=asked, found=found, models=known, held=held, path=f"/{name}")
 
-def _turns(board: Board, request: Request, now: float) -> Response:
-    with board.readers.reading() as connection:
-        held = status(connection)
-        asked = asked_in(request.query_params, now, TURN_SORTS, oldest=held.oldest)
-        found = turns(
-            connection,
-            asked.where,
-            search=asked.search,
-            outcome=asked.outcome,
-            sort=asked.sort,  # type: ignore[arg-type]  # one of TURN_SORTS
-            descending=asked.descending,
-            limit=PER_PAGE,
-            offset=asked.offset,
-            prices=board.prices,
-        )
-        known = models(connection)
-    return _rendered(board, "turns.html", now, asked=asked, found=found, models=known, held=held, path="/turns")
+    return answer
 
 
 def _turn(board: Board, request: Request, now: float) -> Response:
