@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 from collections.abc import Coroutine, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,11 +92,17 @@ class Terminal:
 
     async def run(self) -> None:
         """Read keys until the person leaves; a running turn is cancelled then."""
-        notices = _Notices(self, asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        notices = _Notices(self, loop)
         log = logging.getLogger("firsthand")
         log.addHandler(notices)
         worker = asyncio.create_task(self._work())
         self.screen.app.after_render += self._load
+        # A window that is closed leaves the draft for the next start, as a person who leaves does.
+        for name in ("SIGHUP", "SIGTERM"):
+            with suppress(NotImplementedError, ValueError):
+                if hasattr(signal, name):
+                    loop.add_signal_handler(getattr(signal, name), self.leave)
         try:
             await self.screen.app.run_async()
         finally:
@@ -204,8 +212,8 @@ class Terminal:
         return True
 
     def leave(self) -> None:
-        """Ctrl+D in an empty composer."""
-        if not self.screen.app.is_done:
+        """Ctrl+D in an empty composer, or the end of the terminal."""
+        if self.screen.app.is_running and not self.screen.app.is_done:
             self.screen.app.exit()
 
     def carry(self, effects: Iterable[Effect]) -> None:

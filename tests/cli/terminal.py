@@ -40,7 +40,8 @@ class _Screen(pyte.Screen):
 class Program:
     """The program on its terminal; what scrolls off the top is gone."""
 
-    def __init__(self, master: int, columns: int, lines: int) -> None:
+    def __init__(self, master: int, columns: int, lines: int, pid: int) -> None:
+        self.pid = pid
         self._master = master
         self.screen = _Screen(columns, lines, lambda data: os.write(master, data))
         self._stream = pyte.ByteStream(self.screen)
@@ -120,7 +121,7 @@ def program(folder: Path, *arguments: str, columns: int = 100, lines: int = 50, 
         env={**inherited, **own, **environ},
     )
     os.close(slave)
-    shown = Program(master, columns, lines)
+    shown = Program(master, columns, lines, process.pid)
     try:
         shown.shows("no tokens yet")
         yield shown

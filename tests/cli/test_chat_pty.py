@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -241,6 +243,21 @@ def test_in_vim_mode_nothing_is_attributed_and_its_keys_edit(
         chat.write("three\r")
         chat.answered("echo: three")
     assert given(place) == [("one", ABSENT), ("three", ABSENT)]
+
+
+@pytest.mark.parametrize("ending", [signal.SIGHUP, signal.SIGTERM])
+def test_a_window_that_is_closed_leaves_the_draft_for_the_next_start(
+    place: Path, model: StreamingModel, start: tuple[str, ...], ending: signal.Signals
+) -> None:
+    with program(place, *start) as chat:
+        chat.write("not sent yet")
+        chat.holds("not sent yet")
+        os.kill(chat.pid, ending)
+    with program(place, *start) as chat:
+        chat.holds("not sent yet")
+        chat.shows("unattributed text")
+        chat.write("\x03")
+        chat.holds("")
 
 
 def test_the_search_finds_and_sends_unattributed_and_a_new_line_is_typed(
