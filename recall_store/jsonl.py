@@ -32,11 +32,22 @@ def read(store: Store, namespace: str, lines: Iterable[str | bytes], progress: P
 def records_in(lines: Iterable[str | bytes]) -> list[Record]:
     """The memories in `lines`, every one looked at. Raises RecordError or a kind of it, with the number of the line."""
     found: list[Record] = []
+    for record in looked_at(lines):
+        if isinstance(record, RecordError):
+            raise record
+        found.append(record)
+    return found
+
+
+def looked_at(lines: Iterable[str | bytes]) -> Iterator[Record | RecordError]:
+    """The memories in `lines`, and for each line that holds none an error with its number."""
     for number, line in enumerate(lines, 1):
         bare = _without_mark(line) if number == 1 else line
         if bare.strip():
-            found.append(_record(number, bare))
-    return found
+            try:
+                yield _record(number, bare)
+            except RecordError as error:
+                yield error
 
 
 def keep(store: Store, namespace: str, records: Sequence[Record], progress: Progress | None = None) -> int:

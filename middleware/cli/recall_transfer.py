@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -145,18 +146,18 @@ def _form_of(path: Path) -> str:
 def _read(path: Path, form: str, records: list[Record], wrong: list[str]) -> None:
     """Read one path; what is wrong is told by file and line, and the others are read, to name all at once."""
     from recall_store import RecordError
-    from recall_store.jsonl import records_in
+    from recall_store.jsonl import looked_at
     from recall_store.markdown import files_in, record_of
 
     if form == "jsonl":
+        told = "standard input" if str(path) == "-" else path
         try:
-            if str(path) == "-":
-                records += records_in(sys.stdin.buffer)
-            else:
-                with path.open("rb") as lines:
-                    records += records_in(lines)
-        except RecordError as error:
-            wrong.append(f"{'standard input' if str(path) == '-' else path}: {one_line(error)}")
+            with contextlib.nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as lines:
+                for read in looked_at(lines):
+                    if isinstance(read, RecordError):
+                        wrong.append(f"{told}: {one_line(read)}")
+                    else:
+                        records.append(read)
         except OSError as error:
             wrong.append(one_line(error))
         return

@@ -266,6 +266,16 @@ def test_every_file_that_is_no_memory_is_named_and_nothing_is_imported(run: Run,
     assert not (place / "m.db").exists()
 
 
+def test_every_line_that_is_no_memory_is_named_at_once(run: Run, place: Path) -> None:
+    (place / "bad.jsonl").write_text(
+        '{"text": "I like tea"}\n[]\n{"text": " "}\n' + f'{{"text": "{KEY}"}}\n' + '{"text": "I like coffee"}\n'
+    )
+    result = run("recall", "import", "bad.jsonl", *STORE)
+    told = result.stderr.splitlines()
+    assert (result.exit_code, [line.split(": ")[2] for line in told[:-1]]) == (1, ["line 2", "line 3", "line 4"])
+    assert KEY not in result.output
+
+
 @pytest.mark.parametrize(
     ("name", "code", "said"),
     [("gone", 1, "gone: no such file; check its name"), ("x.txt", 1, "x.txt: neither .jsonl nor .md; say what it is")],

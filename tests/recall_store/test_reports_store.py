@@ -1,4 +1,4 @@
-"""What went wrong in other memory stores, by report, and cannot here. For what is asked: test_reports.py."""
+"""What went wrong in other memory stores, by report, and cannot here. For what is asked: test_reports_ranking.py."""
 
 from __future__ import annotations
 
