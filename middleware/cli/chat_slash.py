@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import quote
@@ -32,7 +34,7 @@ _HELP: Final[Mapping[str, str]] = {
     "/export [FILE]": "write the conversation to FILE: .md, .html, .json or .jsonl",
     "/vim": "Vim's keys on or off; nothing that is written with them is attributed",
     "/btw TEXT": "ask beside the running turn: no hooks, no memories, and nothing of it stays",
-    "! COMMAND": "run a shell command here; nothing goes to the model. Esc leads back to the chat",
+    "! COMMAND": "run a shell command here; nothing goes to the model. Esc stops it, then leads back to the chat",
     "@FILE": "send a file of this folder along, or an image; so does an image that is dropped on the window",
     "Tab, arrows": "take a command or a file from the menu, choose another",
     "Enter, Alt+Enter or Ctrl+J": "send; a new line",
@@ -46,6 +48,7 @@ _HELP: Final[Mapping[str, str]] = {
     "Ctrl+Z; Ctrl+D, exit": "suspend (`fg` goes on); leave",
 }
 _MOST_OUTPUT: Final = 100_000
+_PIECE: Final = 65_536
 _MOST_SESSIONS: Final = 10
 _MOST_TURNS: Final = 30
 _LONGEST_TURN: Final = 100
@@ -83,7 +86,7 @@ async def side_question(terminal: Terminal, effect: SideQuestion) -> None:
 
 
 async def run_shell(terminal: Terminal, command: str) -> None:
-    """Run a command in the person's shell and print what it says."""
+    """Run a command in the person's shell and print what it says; cancelled, it and all that it started are ended."""
     await terminal.screen.say(f"\n! {command}", "bold magenta")
     process = await asyncio.create_subprocess_shell(
         command,
@@ -91,18 +94,31 @@ async def run_shell(terminal: Terminal, command: str) -> None:
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
     )
+    output, left = b"", 0
     try:
-        output, _ = await process.communicate()
+        # Of a command that never ends its output only what is shown is kept.
+        while process.stdout is not None and (piece := await process.stdout.read(_PIECE)):
+            room = _MOST_OUTPUT - len(output)
+            output, left = output + piece[:room], left + len(piece[room:])
+        await process.wait()
     finally:
         if process.returncode is None:
-            process.kill()
+            _end(process)
     text = output.decode(errors="replace").rstrip("\n")
     if text:
-        cut = f"\n[{len(text) - _MOST_OUTPUT:,} more characters]" if len(text) > _MOST_OUTPUT else ""
-        await terminal.screen.say(text[:_MOST_OUTPUT] + cut)
+        await terminal.screen.say(text + (f"\n[{left:,} more bytes]" if left else ""))
     if process.returncode:
         await terminal.screen.say(f"exit code {process.returncode}", "red")
+
+
+def _end(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
 
 
 async def _help(terminal: Terminal, arguments: str) -> None:

@@ -86,6 +86,7 @@ class Terminal:
         self._effects: asyncio.Queue[Effect] = asyncio.Queue()
         self._turn: Turn | None = None
         self._beside: set[asyncio.Task[None]] = set()
+        self._shells: set[asyncio.Task[None]] = set()
         self._loads = False
         self._said_unkept: str | None = None
         self._tell()
@@ -190,7 +191,7 @@ class Terminal:
         self.mirror.show()
 
     def interrupt(self) -> bool:
-        """Esc or Ctrl+C: cancel what runs, else take back what waits, else leave shell mode; False for nothing."""
+        """Esc or Ctrl+C: cancel a turn, else take back what waits, stop shell commands, or leave shell mode, if any."""
         if self.chat.busy:
             turn = self._turn if self._turn is not None and not self._turn.over else None
             if turn is None:
@@ -204,6 +205,10 @@ class Terminal:
                 turn.task.cancel()
         elif self.chat.pop_queue():
             pass
+        elif self._shells:
+            for shell in self._shells:
+                shell.cancel()
+            self.beside(self.screen.say("stopped", "yellow"))
         elif self.chat.shell and self.chat.composer.is_empty:
             self.chat.toggle_shell(False)
         else:
@@ -224,7 +229,9 @@ class Terminal:
             elif isinstance(effect, SideQuestion):
                 self.beside(side_question(self, effect))
             elif isinstance(effect, RunShell):
-                self.beside(run_shell(self, effect.command))
+                shell = self.beside(run_shell(self, effect.command))
+                self._shells.add(shell)
+                shell.add_done_callback(self._shells.discard)
             elif isinstance(effect, Refused):
                 self.beside(self.screen.say(effect.reason, "red"))
             else:
@@ -237,13 +244,14 @@ class Terminal:
         self.session, self.sent, self.added = session, (), ()
         await show_past(self.screen, session)
 
-    def beside(self, work: Coroutine[Any, Any, None]) -> None:
+    def beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Start something that does not wait for the running turn."""
         task = asyncio.create_task(self._guarded(work))
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
         # What is cancelled before it has begun is not waited for by anybody.
         task.add_done_callback(lambda _: work.close())
+        return task
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from middleware.chat import State
 from .chatting import Chatting, chatting
 from .streaming import StreamingModel
 
-CTRL_C, CTRL_Q, UP, EDIT = "\x03", "\x11", "\x1b[A", "\x18\x05"
+CTRL_C, CTRL_Q, ESCAPE, UP, EDIT = "\x03", "\x11", "\x1b", "\x1b[A", "\x18\x05"
 
 
 @pytest.fixture
@@ -112,3 +114,28 @@ def test_a_cancel_while_the_last_reply_is_printed_is_of_what_was_sent_since(
             assert chat.values == ["slow one", "two"]
 
     asyncio.run(play())
+
+
+def test_escape_stops_a_shell_command_that_does_not_end_and_what_it_started(model: StreamingModel, place: Path) -> None:
+    async def play() -> None:
+        async with chatting(place, model) as chat:
+            os.mkfifo(place / "held")
+            chat.keys("!cat held | cat\r")
+            pipe = await asyncio.to_thread(os.open, place / "held", os.O_WRONLY)
+            chat.keys(ESCAPE)
+            await chat.until(lambda: "stopped" in chat.printed and not chat.terminal._shells)
+            with pytest.raises(BrokenPipeError):
+                await asyncio.to_thread(_write_until_nobody_reads, pipe)
+            os.close(pipe)
+            chat.keys(f"{ESCAPE}one")
+            await chat.until(lambda: chat.text == "one" and not chat.terminal.chat.shell)
+            await chat.turn("")
+            assert chat.values == ["one"]
+
+    asyncio.run(play())
+
+
+def _write_until_nobody_reads(pipe: int) -> None:
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        os.write(pipe, b"x")

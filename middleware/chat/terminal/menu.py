@@ -27,7 +27,7 @@ class Menu:
         meanings: Mapping[str, str],
         folder: Path,
         *,
-        start: Callable[[Coroutine[Any, Any, None]], None],
+        start: Callable[[Coroutine[Any, Any, None]], object],
         redraw: Callable[[], None],
     ) -> None:
         self._mirror, self._meanings, self._folder = mirror, meanings, folder
