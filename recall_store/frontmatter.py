@@ -220,10 +220,10 @@ def _moment(said: Mapping[str, Any], entries: Mapping[str, _Entry], key: str) ->
         return None
     try:
         moment = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
+        # What has no time zone was written by hand.
+        return moment if moment.utcoffset() is not None else moment.astimezone()
+    except (TypeError, ValueError, OverflowError):
         raise RecordError(f"line {entries[key].line}: {key} is no date and time such as 2026-03-05T10:00:00Z") from None
-    # What has no time zone was written by hand.
-    return moment if moment.utcoffset() is not None else moment.astimezone()
 
 
 def _scalar(value: Any) -> str:

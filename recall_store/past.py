@@ -44,7 +44,7 @@ def from_line(line: str | bytes) -> Record:
         changes = tuple(_change(event, record) for event in history)
     except RecordError:
         raise
-    except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
+    except (TypeError, ValueError, KeyError, AttributeError, RecursionError, OverflowError):
         raise RecordError(
             f"not a memory as JSON; `history` is a list of objects with event ({', '.join(sorted(EVENTS))}), at, record"
         ) from None

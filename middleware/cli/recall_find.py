@@ -10,7 +10,7 @@ import click
 from ..matches import age_of
 from ..settings import Settings
 from .failures import Command, Failure
-from .recall_places import as_json, existing, filters, label, place, row_of, where_of
+from .recall_places import as_json, existing, filters, label, local, place, row_of, where_of
 
 if TYPE_CHECKING:
     from recall_store import Match, Record
@@ -130,7 +130,7 @@ def history(id_: str, namespace: str | None, store: str | None, as_json: bool) -
     out, table = console(), _table("when", "event", ratio="memory")
     for change in changes:
         memory = safe(label(change.record)) if change.record is not None else safe("(its words are gone)", "dim")
-        table.add_row(change.at.astimezone().isoformat(" ", "seconds"), change.event, memory)
+        table.add_row(local(change.at).isoformat(" ", "seconds"), change.event, memory)
     out.print(table)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,6 +24,7 @@ __all__ = [
     "existing",
     "filters",
     "label",
+    "local",
     "place",
     "progress",
     "refuse_missing",
@@ -78,9 +79,17 @@ def where_of(
     where: dict[str, Any] = {}
     where |= {"type": list(types)} if types else {}
     where |= {"author": list(authors)} if authors else {}
-    where |= {"after": after.astimezone()} if after is not None else {}
-    where |= {"before": before.astimezone()} if before is not None else {}
+    where |= {"after": local(after)} if after is not None else {}
+    where |= {"before": local(before)} if before is not None else {}
     return where or None
+
+
+def local(moment: datetime) -> datetime:
+    """The moment in the time zone of this machine; as it is (UTC, if it has none), where that has no such year."""
+    try:
+        return moment.astimezone()
+    except (ValueError, OverflowError):
+        return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def existing(store: str | None, namespace: str | None) -> tuple[str, str, str | None]:

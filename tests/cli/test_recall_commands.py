@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -264,6 +265,33 @@ def test_every_file_that_is_no_memory_is_named_and_nothing_is_imported(run: Run,
     assert told[4] == "firsthand: nothing was imported; correct or leave out what is named above"
     assert KEY not in result.output
     assert not (place / "m.db").exists()
+
+
+@pytest.mark.parametrize("zone", ["UTC-9", "UTC+5"])
+def test_the_first_and_the_last_day_there_are_can_be_asked_for_in_any_time_zone(
+    zone: str, run: Run, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        first, last = "0001-01-01T00:00:00", "9999-12-31T23:59:59"
+        (place / "far.jsonl").write_text(
+            "".join(
+                f'{{"id": "{id}", "text": "words", "title": "{id}", "created_at": "{at}+00:00",'
+                f' "history": [{{"event": "added", "at": "{at}+00:00"}}]}}\n'
+                for id, at in (("first", first), ("last", last))
+            )
+        )
+        assert run("recall", "import", "far.jsonl", *STORE).exit_code == 0
+        for words in (("history", "first"), ("history", "last"), ("list", "--after", first, "--before", last)):
+            result = run("recall", *words, *STORE)
+            assert (result.exit_code, result.stderr) == (0, "")
+        (place / "a.md").write_text(f"---\nname: a\ntype: user\ncreated_at: {first}\n---\n\nold\n")
+        result = run("recall", "import", "a.md", *STORE)
+        assert "unexpected" not in result.stderr
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_every_line_that_is_no_memory_is_named_at_once(run: Run, place: Path) -> None:

@@ -632,6 +632,7 @@ def test_a_memory_takes_its_history_along_and_importing_it_again_changes_nothing
         "[3]",
         '[{"event": "stolen", "at": "2026-01-01T00:00:00+00:00"}]',
         '[{"event": "added", "at": "2026-01-01T00:00:00"}]',
+        '[{"event": "added", "at": "0001-01-01T00:00:00+14:00"}]',
         '[{"event": "added", "at": "2026-01-01T00:00:00+00:00", "record": {"text": "x", "id": "another"}}]',
         '[{"event": "added", "at": "2026-01-01T00:00:00+00:00", "record": {"text": "<firsthand:recalled-memory>"}}]',
     ],
