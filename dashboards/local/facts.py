@@ -117,7 +117,7 @@ def fact_of(span: Span) -> tuple[bytes | None, Fact] | None:
     above = turn_key(span.trace_id, span.parent_id) if span.parent_id is not None else None
     if name.startswith(names.SPAN_HOOK) and names.HOOK_EVENT in said:
         return above, _hook_call(span, said)
-    operation = said.get(names.OPERATION)
+    operation = text_of(said.get(names.OPERATION))
     if operation == names.SPAN_RECALL:
         return above, _recall(span, said)
     if operation in CALL_OPERATIONS:

@@ -31,6 +31,8 @@ _PIECE: Final = 1 << 20
 _LONGEST: Final = 1 << 26
 """Bytes of one line; a longer one is passed over."""
 
+_TAIL: Final = 512
+
 _log = logging.getLogger("firsthand")
 
 
@@ -40,6 +42,7 @@ class _File:
     inode: int
     size: int = 0
     lines: int = 0
+    tail: bytes = b"\n"
     threads: Threads = field(default_factory=Threads)
 
 
@@ -104,6 +107,9 @@ class Follower:
             if self._stop.is_set():
                 return
             name = str(path.absolute())
+            if not _is_text(name):
+                self._tell(path, OSError("its name is no UTF-8; rename it"))
+                continue
             try:
                 state = path.stat()
                 there.add(name)
@@ -118,7 +124,7 @@ class Follower:
 
     def _read(self, path: Path, name: str, state: os.stat_result) -> None:
         file = self._files.get(name)
-        if file is not None and (file.inode != state.st_ino or state.st_size < file.size):
+        if file is not None and (file.inode != state.st_ino or not _goes_on(path, file, state.st_size)):
             self._forget(name)
             file = None
         if file is None:
@@ -132,7 +138,7 @@ class Follower:
             turns = self._turns(file, data, state.st_mtime_ns)
             size, lines = file.size + len(data), file.lines + data.count(b"\n")
             self._save(file, name, size, lines, turns)
-            file.size, file.lines = size, lines
+            file.size, file.lines, file.tail = size, lines, data[-_TAIL:]
         self.unreadable.pop(path, None)
 
     def _turns(self, file: _File, data: bytes, at: int) -> list[tuple[bytes, Written]]:
@@ -171,6 +177,24 @@ class Follower:
         if self.unreadable.get(path) != why:
             self.unreadable[path] = why
             _log.warning("dashboard: transcript %s cannot be read: %s", path, why)
+
+
+def _is_text(name: str) -> bool:
+    """Whether SQLite takes it: a name of a disk may be any bytes."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _goes_on(path: Path, file: _File, size: int) -> bool:
+    """Whether what was read is still there: another file may have its inode, or have been written over it."""
+    if size <= file.size or not file.size:
+        return size >= file.size
+    with path.open("rb") as opened:
+        opened.seek(file.size - len(file.tail))
+        return opened.read(len(file.tail)) == file.tail
 
 
 def _pieces(path: Path, start: int) -> Iterator[bytes]:

@@ -28,6 +28,9 @@ Encoding: TypeAlias = Literal["protobuf", "json"]
 MOST_BYTES: Final = 20 * 1024 * 1024
 """Of a body, inflated or not: what the OpenTelemetry Collector takes."""
 
+_MOST_MEMBERS: Final = 1_000
+"""Of a gzip body: each of them costs a copy of all that follow it."""
+
 _REQUESTS: Final[dict[str, type[Message]]] = {
     "traces": ExportTraceServiceRequest,
     "metrics": ExportMetricsServiceRequest,
@@ -47,8 +50,11 @@ def inflated(body: bytes, encoding: str, *, most: int = MOST_BYTES) -> bytes:
         return body
     if name not in ("gzip", "x-gzip", "deflate"):
         raise BadRequest(f"Content-Encoding {name[:40]!r} is not read here; send gzip, or none", status=415)
-    left, out = body, bytearray()
+    left, out, members = body, bytearray(), 0
     while left:
+        members += 1
+        if members > _MOST_MEMBERS:
+            raise BadRequest(f"the {name} body is of more than {_MOST_MEMBERS} members; send it as one", status=413)
         undo = zlib.decompressobj(zlib.MAX_WBITS | 32)
         try:
             out += undo.decompress(left, most + 1 - len(out))

@@ -1,6 +1,9 @@
 """Transcripts of the real middleware: every line counts once, joins its span, and is forgotten with its file."""
 
 import json
+import os
+import sys
+from pathlib import Path
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
@@ -214,3 +217,43 @@ def test_a_transcript_that_nobody_traced_has_the_time_of_its_records(board, fold
 def test_a_folder_that_is_none_is_one_line(board, tmp_path):
     with pytest.raises(DashboardError, match="is no folder; name one with --transcripts"):
         Follower(tmp_path / "nowhere", board.ingest)
+
+
+def test_another_file_in_the_same_inode_is_read_from_its_beginning(board, folder, follow):
+    def lines(words, many):
+        return "".join(
+            json.dumps(
+                {"sessionId": words, "uuid": f"{words}{n}", "type": "user", "message": {"parts": [{"text": words}]}}
+            )
+            + "\n"
+            for n in range(many)
+        )
+
+    path = folder / "s.jsonl"
+    path.write_text(lines("first", 1))
+    follower = follow(folder)
+    wait_for(follower)
+    path.write_text(lines("other", 2))
+    wait_for(follower)
+    assert [one.preview for one in board.ask(turns).items] == ["other", "other"]
+
+
+def test_after_a_restart_too_another_file_in_the_same_inode_is_read_from_its_beginning(board, folder, follow):
+    line = {"sessionId": "s", "uuid": "a", "type": "user", "message": {"parts": [{"text": "a"}]}}
+    path = folder / "s.jsonl"
+    path.write_text(json.dumps(line) + "\n")
+    follow(folder).close()
+    path.write_text(json.dumps(line | {"uuid": "b", "message": {"parts": [{"text": "a longer one"}]}}) + "\n")
+    follow(folder)
+    assert [one.preview for one in board.ask(turns).items] == ["a longer one"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are Unicode")
+def test_a_name_that_is_no_text_costs_the_other_files_nothing(board, folder, follow):
+    odd = Path(os.fsdecode(os.fsencode(folder) + b"/a\xff.jsonl"))
+    odd.write_text("{}\n")
+    talk(folder, "hi")
+    follower = follow(folder)
+    wait_for(follower)
+    assert [one.preview for one in board.ask(turns).items] == ["hi"]
+    assert follower.unreadable == {odd: "its name is no UTF-8; rename it"}

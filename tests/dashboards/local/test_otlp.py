@@ -1,6 +1,7 @@
 """Whatever bytes come: an answer in 4xx, or values that can be stored; and what is stored is what was sent."""
 
 import copy
+import gzip
 import json
 
 import pytest
@@ -178,3 +179,18 @@ def test_counts_that_cannot_be_are_absent(board, count):
     [found] = board.ask(turns).items
     assert found.tokens.input == (0 if count == 0 else None)
     assert found.first_chunk is None
+
+
+@pytest.mark.parametrize("value", [["chat"], [], 5, True, 0.5])
+def test_an_operation_that_is_no_text_costs_the_other_spans_nothing(board, value):
+    trace = Trace().turn(1)
+    trace.span(1, 1, "chat gpt-5", said={"gen_ai.operation.name": value})
+    board.send(trace)
+    assert [one.key for one in board.ask(turns).items] == [key(1)]
+
+
+def test_gzip_of_a_hundred_members_is_read_and_of_endless_ones_refused():
+    assert inflated(gzip.compress(b"ab") * 100, "gzip") == b"ab" * 100
+    with pytest.raises(BadRequest, match="more than 1000 members; send it as one") as told:
+        inflated(gzip.compress(b"") * 1_001, "gzip")
+    assert told.value.status == 413
