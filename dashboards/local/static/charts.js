@@ -47,7 +47,7 @@
     const scale = { x: { time: true, range: (u, low, high) => [low - span / 2, high + span / 2] }, y: { range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1] } };
     return new uPlot({
       width: place.clientWidth, height: 180, series, scales: scale,
-      axes: [axis, { ...axis, size: 58, values: (_, all) => all.map((v) => what.value === seconds ? (v === 0 ? "0" : seconds(v)) : v >= 10000 ? `${v / 1000} k` : v % 1 ? "" : `${v}`) }],
+      axes: [axis, { ...axis, size: 58, values: (_, all) => all.map((v) => what.value === seconds ? (v === 0 ? "0" : seconds(v)) : v >= 1e6 ? `${v / 1e6} M` : v >= 10000 ? `${v / 1000} k` : v % 1 ? "" : `${v}`) }],
       cursor: { drag: { x: true, y: false, setScale: false }, points: { show: !what.bars } },
       hooks: { setSelect: [(u) => {
         if (u.select.width < 4) return;

@@ -132,3 +132,10 @@ def test_a_session_of_any_name_has_its_turns(served: Any) -> None:
     assert served.post("/v1/traces", sent.body).status == 200
     (address, *_) = re.findall(r'href="(/turns\?[^"]*session=[^"]+)"', page(served, "/sessions?range=all"))
     assert page(served, html.unescape(address)).count('<td class="when">') == 1
+
+
+def test_a_model_that_no_turn_had_is_still_the_one_that_is_chosen(full: Any) -> None:
+    for address in ("/", "/sessions", "/turns"):
+        assert '<option value="n&lt;o" selected>n&lt;o</option>' in page(
+            full, f"{address}?range=all&model=n<o".replace("<", "%3C")
+        )
