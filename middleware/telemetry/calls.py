@@ -16,7 +16,7 @@ from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, Status, StatusCode
 from ..injection import Memory
 from . import names
 from .content import Attributes, Writer
-from .guard import attempt, guarded
+from .guard import attempt, guarded, report
 from .labels import error_type, short, without_secrets
 from .limits import length_limit
 from .metrics import Instruments
@@ -43,32 +43,35 @@ class Outlets:
 
 
 class Current:
-    """Makes a span the current one within a `with`, in the frame that entered it; inert for an invalid span."""
+    """Makes a span the current one within a `with`, in the frame that entered it; inert for an invalid span.
 
-    __slots__ = ("_span", "_token")
+    `ready` is a context that holds the span already, made from the context `base`: it serves where that is current.
+    """
 
-    def __init__(self, span: Span) -> None:
-        self._span = span
+    __slots__ = ("_base", "_ready", "_span", "_token")
+
+    def __init__(self, span: Span, base: Context | None = None, ready: Context | None = None) -> None:
+        self._span, self._base, self._ready = span, base, ready
         self._token: Token[Context] | None = None
 
     def __enter__(self) -> None:
-        self._attach()
+        try:
+            if self._ready is not None and otel_context.get_current() is self._base:
+                self._token = otel_context.attach(self._ready)
+            elif self._span.get_span_context().is_valid:
+                self._token = otel_context.attach(set_span_in_context(self._span))
+        except Exception as error:  # noqa: BLE001  (a context of the application's may raise anything)
+            report("Current.enter", error)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._detach()
-
-    @guarded
-    def _attach(self) -> None:
-        if self._span.get_span_context().is_valid:
-            self._token = otel_context.attach(set_span_in_context(self._span))
-
-    @guarded
-    def _detach(self) -> None:
         token, self._token = self._token, None
         if token is not None:
-            otel_context.detach(token)
+            try:
+                otel_context.detach(token)
+            except Exception as failed:  # noqa: BLE001  (as above)
+                report("Current.exit", failed)
 
 
 class HookTrace:

@@ -184,6 +184,8 @@ def _marked(confirm: Callable[[str], bool] | None, mark: str, found: re.Match[st
 
 
 def _has_long_run(text: str) -> bool:
+    if len(text) < _RUN:
+        return False
     # One byte a character; anything outside Latin-1 is no token character. In pieces: of a long text each copy would
     # be memory fresh from the system, which costs more than the search.
     for start in range(0, len(text), _PIECE):

@@ -65,8 +65,11 @@ def response_attributes(reply: Reply | None, *, broken: bool, first_chunk: float
         found[names.RESPONSE_ID] = short(reply.id)
     if reply.model:
         found[names.RESPONSE_MODEL] = short(reply.model)
-    if any(reply.finish_reasons) and not broken:
-        found[names.FINISH_REASONS] = tuple(short(reason) for reason in reply.finish_reasons)
+    reasons = reply.finish_reasons
+    if len(reasons) == 1 and reasons[0] and not broken:
+        found[names.FINISH_REASONS] = (short(reasons[0]),)
+    elif any(reasons) and not broken:
+        found[names.FINISH_REASONS] = tuple(short(reason) for reason in reasons)
     usage = reply.usage
     for name, count in (
         (names.INPUT_TOKENS, usage.input_tokens),

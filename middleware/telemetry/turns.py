@@ -40,8 +40,8 @@ _log = logging.getLogger("middleware.telemetry")
 class TurnTrace:
     """One turn's spans. No method raises; after `settle` none does anything."""
 
-    __slots__ = ("_chat", "_chat_context", "_context", "_conversation", "_first", "_labels", "_origin", "_outlets",
-                 "_pending", "_request", "_span", "_started")  # fmt: skip
+    __slots__ = ("_around", "_chat", "_chat_context", "_context", "_conversation", "_first", "_labels", "_origin",
+                 "_outlets", "_pending", "_request", "_span", "_started")  # fmt: skip
 
     def __init__(self, outlets: Outlets, *, conversation_id: str | None, origin: Origin | None) -> None:
         self._outlets = outlets
@@ -51,6 +51,7 @@ class TurnTrace:
         self._span: Span = INVALID_SPAN
         self._chat: Span | None = None
         self._context: Context = outer_context()
+        self._around = self._context
         self._chat_context = self._context
         self._request: Request | None = None
         self._labels: Attributes = {}
@@ -106,7 +107,11 @@ class TurnTrace:
 
         Enter and leave it in one frame; never hold it open across a `yield`.
         """
-        return Current(self._chat if self._chat is not None else self._span)
+        if self._chat is None:
+            return Current(self._span)
+        # Of a span that is valid the context is there already.
+        ready = self._chat_context if self._chat.is_recording() else None
+        return Current(self._chat, self._around, ready)
 
     def first_chunk(self) -> None:
         """Note the first streamed chunk; later calls do nothing."""
