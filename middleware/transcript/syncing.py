@@ -12,11 +12,12 @@ from ..forked import renew_in_child
 
 __all__ = ["GroupSync"]
 
-_WINDOW = 0.05
+_WINDOW = 0.2
+"""As the writer of PostgreSQL's log waits for commits that nobody waits for: an fsync holds up the writes beside it."""
 
 
 class GroupSync:
-    """Runs flushes that were asked for, about 50 ms later and together; the thread starts with the first one.
+    """Runs flushes that were asked for, about 200 ms later and together; the thread starts with the first one.
 
     A flush is a function that never raises. `close` runs what is left and ends the thread; asking again
     starts another one. After a fork the child starts its own.
