@@ -176,7 +176,9 @@ class Follower:
         why = error.strerror or str(error)
         if self.unreadable.get(path) != why:
             self.unreadable[path] = why
-            _log.warning("dashboard: transcript %s cannot be read: %s", path, why)
+            # A name of a disk may be any bytes, and a log is text.
+            named = os.fsencode(path).decode("utf-8", "backslashreplace")
+            _log.warning("dashboard: transcript %s cannot be read: %s", named, why)
 
 
 def _is_text(name: str) -> bool:

@@ -249,7 +249,7 @@ def test_after_a_restart_too_another_file_in_the_same_inode_is_read_from_its_beg
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are Unicode")
-def test_a_name_that_is_no_text_costs_the_other_files_nothing(board, folder, follow):
+def test_a_name_that_is_no_text_costs_the_other_files_nothing(board, folder, follow, caplog):
     odd = Path(os.fsdecode(os.fsencode(folder) + b"/a\xff.jsonl"))
     odd.write_text("{}\n")
     talk(folder, "hi")
@@ -257,3 +257,4 @@ def test_a_name_that_is_no_text_costs_the_other_files_nothing(board, folder, fol
     wait_for(follower)
     assert [one.preview for one in board.ask(turns).items] == ["hi"]
     assert follower.unreadable == {odd: "its name is no UTF-8; rename it"}
+    assert f"transcript {folder}/a\\xff.jsonl cannot be read: its name is no UTF-8; rename it" in caplog.text
