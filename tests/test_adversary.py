@@ -216,9 +216,9 @@ def test_when_no_thread_can_be_started_the_turn_goes_on_and_later_ones_too(monke
     crew = Crew(2)
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with pytest.raises(RuntimeError, match="no thread is free"):
-        crew.submit(lambda: 1).result(timeout=5)
+        crew.submit(lambda: 1).result(timeout=60)
     monkeypatch.undo()
-    assert crew.submit(lambda: 1).result(timeout=5) == 1
+    assert crew.submit(lambda: 1).result(timeout=60) == 1
 
 
 class Stop(BaseException):
@@ -282,7 +282,7 @@ def test_a_child_that_is_forked_in_the_middle_of_a_turn_does_not_wait_for_it(tmp
 
     def hook(payload):
         at_hook.set()
-        go_on.wait(10)
+        go_on.wait(60)
         return "ctx"
 
     model = LocalModel()
@@ -291,7 +291,7 @@ def test_a_child_that_is_forked_in_the_middle_of_a_turn_does_not_wait_for_it(tmp
         writer = app._folder.writer("s")
         thread = threading.Thread(target=send, args=(client, user("hi")))
         thread.start()
-        assert at_hook.wait(10)
+        assert at_hook.wait(60)
         with writer.lock:
             child = os.fork()
         if child == 0:

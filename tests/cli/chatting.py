@@ -91,7 +91,7 @@ class Chatting:
         self._pipe.send_text(text)
 
     async def until(self, wanted: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not wanted():
                 self._rendered.clear()
                 await self._rendered.wait()

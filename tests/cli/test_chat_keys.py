@@ -116,7 +116,7 @@ def test_a_completion_in_a_text_that_was_given_back_or_recalled_leaves_it_unattr
     async def play() -> None:
         async with chatting(place, model) as chat:
             chat.keys("silent @ho\r")
-            assert await asyncio.to_thread(model.asked.acquire, timeout=10)
+            assert await asyncio.to_thread(model.asked.acquire, timeout=60)
             chat.keys(CTRL_C)
             await chat.until(lambda: chat.text == "silent @ho" and chat.terminal._turn is None)
             model.gate.set()
@@ -230,7 +230,7 @@ def test_an_editor_over_a_text_of_the_history_leaves_it_unattributed_even_unchan
     async def play() -> None:
         async with chatting(place, model) as chat:
             chat.keys("silent one\r")
-            assert await asyncio.to_thread(model.asked.acquire, timeout=10)
+            assert await asyncio.to_thread(model.asked.acquire, timeout=60)
             chat.keys(CTRL_C)
             await chat.until(lambda: chat.text == "silent one" and chat.terminal._turn is None)
             model.gate.set()

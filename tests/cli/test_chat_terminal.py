@@ -80,7 +80,7 @@ def test_cancelling_before_a_reply_gives_the_text_back_and_sending_it_again_keep
     async def play() -> None:
         async with chatting(place, model) as chat:
             chat.keys("silent one\r")
-            assert await asyncio.to_thread(model.asked.acquire, timeout=10)
+            assert await asyncio.to_thread(model.asked.acquire, timeout=60)
             chat.keys(CTRL_C)
             await chat.until(lambda: chat.text == "silent one" and "cancelled; your text is back" in chat.printed)
             model.gate.set()
@@ -95,7 +95,7 @@ def test_cancelling_and_editing_leaves_the_value_out(model: StreamingModel, plac
     async def play() -> None:
         async with chatting(place, model) as chat:
             chat.keys("silent one\r")
-            assert await asyncio.to_thread(model.asked.acquire, timeout=10)
+            assert await asyncio.to_thread(model.asked.acquire, timeout=60)
             chat.keys("\x1b")
             await chat.until(lambda: chat.text == "silent one" and chat.terminal._turn is None)
             model.gate.set()
@@ -192,7 +192,7 @@ def test_ctrl_d_on_an_empty_line_leaves(model: StreamingModel, place: Path) -> N
         async with chatting(place, model) as chat:
             chat.keys(CTRL_D)
             assert chat.running is not None
-            await asyncio.wait_for(chat.running, 10)
+            await asyncio.wait_for(chat.running, 60)
 
     asyncio.run(play())
 
@@ -484,7 +484,7 @@ def test_a_second_cancel_stops_what_was_sent_while_the_first_was_under_way(model
     async def play() -> None:
         async with chatting(place, model) as chat:
             chat.keys("silent one\r")
-            assert await asyncio.to_thread(model.asked.acquire, timeout=10)
+            assert await asyncio.to_thread(model.asked.acquire, timeout=60)
             chat.keys(f"{CTRL_C}\r{CTRL_C}")
             await chat.until(lambda: chat.printed.count("cancelled; your text is back") == 2)
             assert chat.text == "silent one"
@@ -498,12 +498,12 @@ def test_leaving_while_a_turn_runs_cancels_it(model: StreamingModel, place: Path
     async def play() -> None:
         async with chatting(place, model) as chat:
             chat.keys("silent one\r")
-            assert await asyncio.to_thread(model.asked.acquire, timeout=10)
+            assert await asyncio.to_thread(model.asked.acquire, timeout=60)
             assert chat.terminal._turn is not None
             turn = chat.terminal._turn.task
             chat.keys("exit\r")
             assert chat.running is not None
-            await asyncio.wait_for(chat.running, 10)
+            await asyncio.wait_for(chat.running, 60)
             assert turn is not None
             assert turn.cancelled()
 

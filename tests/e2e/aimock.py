@@ -135,7 +135,7 @@ class Aimock:
 
     def _ask(self, method: str, path: str) -> Any:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(urllib.request.Request(f"{self.url}{path}", method=method), timeout=10) as answer:
+        with opener.open(urllib.request.Request(f"{self.url}{path}", method=method), timeout=60) as answer:
             return json.load(answer)
 
 

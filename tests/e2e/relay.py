@@ -16,7 +16,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.received.append(str(self.headers).encode() + self.path.encode() + body)
         kept = {name: value for name, value in self.headers.items() if name.lower() not in ("host", "content-length")}
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(urllib.request.Request(self.server.onward + self.path, body, kept), timeout=10) as answer:
+        with opener.open(urllib.request.Request(self.server.onward + self.path, body, kept), timeout=60) as answer:
             data = answer.read()
             self.send_response(answer.status)
         self.send_header("content-length", str(len(data)))

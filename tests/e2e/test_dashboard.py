@@ -145,7 +145,7 @@ def test_what_is_sent_by_a_client_that_tries_again_arrives_once_however_often_th
 
 
 def accepted(port, body):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("POST", "/v1/traces", body, {"content-type": "application/x-protobuf"})
         return connection.getresponse().status == 200

@@ -287,7 +287,7 @@ def test_a_wait_for_that_runs_out_is_a_cancel(endpoint: str, stream: bool, seen_
             async for _ in await here.opened():
                 pass
 
-        await asyncio.wait_for(whole() if stream else here.value(), 0.05)
+        await asyncio.wait_for(whole() if stream else here.value(), 0.5)
 
     wire = Wire(endpoint, hang=True)
     (_, raised), spans, records = seen_of(wire, True, lambda here: run_async(lambda: waiting(here)))

@@ -56,7 +56,7 @@ def query(url: str, expression: str) -> float | None:
     """The value of an instant query, None while there is none."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(f"{url}/api/v1/query?" + urllib.parse.urlencode({"query": expression}), timeout=10) as answer:
+        with opener.open(f"{url}/api/v1/query?" + urllib.parse.urlencode({"query": expression}), timeout=60) as answer:
             result = json.load(answer)["data"]["result"]
     except OSError:
         return None

@@ -53,7 +53,7 @@ def test_a_signal_ends_hooks_test_and_its_hooks_at_once(tmp_path, number):
     )  # fmt: skip
     until(lambda: all(said(pid) for pid in pids))
     started.send_signal(number)
-    assert started.wait(5) == (130 if number is signal.SIGINT else -number)
+    assert started.wait(60) == (130 if number is signal.SIGINT else -number)
     until(lambda: not any(runs(said(pid)) for pid in pids))
 
 
@@ -87,7 +87,7 @@ def test_no_hook_starts_once_the_program_is_ending():
 from middleware.hooks.process import kill_live, run
 kill_live()
 try:
-    run(["true"], data=b"", cwd="/", env={}, timeout=5)
+    run(["true"], data=b"", cwd="/", env={}, timeout=60)
 except OSError as error:
     print(error)
 """

@@ -130,7 +130,7 @@ def test_a_file_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
         erasing.join(0.2)
         assert erasing.is_alive()
         writer.append(json.loads(line("s", "SECRET too")))
-    erasing.join(10)
+    erasing.join(60)
     folder.close()
     assert list(tmp_path.iterdir()) == []
 
