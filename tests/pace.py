@@ -1,15 +1,17 @@
-"""Bounds that no load on the machine can break: work that is counted, and a guard against what never ends."""
+"""Bounds that no load on the machine can break: work that is counted, a guard against what never ends, what is open."""
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
-__all__ = ["HANG", "no_hang", "steps"]
+__all__ = ["HANG", "no_hang", "open_descriptors", "settled_descriptors", "steps"]
 
 HANG = 60.0
 
@@ -38,3 +40,14 @@ def steps(call: Callable[[], object]) -> int:
     finally:
         sys.settrace(before)
     return count
+
+
+def open_descriptors() -> set[str]:
+    """The numbers of the descriptors that this process has open."""
+    return {path.name for path in Path("/proc/self/fd").iterdir()}
+
+
+def settled_descriptors() -> set[str]:
+    """The same, once whatever earlier tests dropped is gone: what is compared with later must not shrink by itself."""
+    gc.collect()
+    return open_descriptors()

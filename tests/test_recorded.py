@@ -11,6 +11,7 @@ import pytest
 
 from middleware import Middleware, Session, Settings, TranscriptError
 from middleware.testing import Answer, LocalModel, ToolCall
+from tests.pace import open_descriptors, settled_descriptors
 
 TAG = "<qwen:user-prompt-submit-context>\nbranch=main\n</qwen:user-prompt-submit-context>"
 TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
@@ -292,11 +293,11 @@ def test_a_file_of_another_program_is_not_written_into(tmp_path: Path) -> None:
 
 def test_a_resumed_session_that_is_let_go_syncs_and_closes_its_file(tmp_path: Path) -> None:
     talked(tmp_path)
-    open_before = len(list(Path("/proc/self/fd").iterdir()))
+    open_before = settled_descriptors()
     session = Session.resume(tmp_path / "s.jsonl")
     assert session.history()
     del session
-    assert len(list(Path("/proc/self/fd").iterdir())) == open_before
+    assert open_descriptors() == open_before
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from middleware.hooks.abort import abort_descriptor, abortable, is_aborted, on_a
 from middleware.hooks.exchange import Exchange, Unreachable
 from middleware.hooks.weburl import parse
 from middleware.testing import Captured, capture
+from tests.pace import open_descriptors, settled_descriptors
 
 
 class Cancelled(BaseException):
@@ -165,7 +166,7 @@ def test_a_cancelled_turn_ends_an_http_hook_wherever_it_waits(server: Any, schem
                 taken.setblocking(False)
                 taken.connect_ex(("127.0.0.1", port))
         exchange = Exchange(parse(f"{scheme}://127.0.0.1:{port}/"), headers={}, body=b"{}", timeout=60)
-        before = open_descriptors()
+        before = settled_descriptors()
 
         def run() -> None:
             try:
@@ -189,7 +190,3 @@ def test_an_exchange_that_is_given_up_before_it_begins_connects_to_nobody() -> N
         exchange.cancel()
         with pytest.raises(Unreachable, match=r"^the exchange failed \(OSError\)$|^cancelled$"):
             exchange.run(["127.0.0.1"])
-
-
-def open_descriptors() -> set[str]:
-    return {path.name for path in Path("/proc/self/fd").iterdir()}

@@ -17,6 +17,7 @@ from middleware.hooks import CommandHook, HookResult
 from middleware.hooks.aggregate import context_of
 from middleware.hooks.command import argv_of, timeout_of
 from middleware.turn import HookInput, Scene
+from tests.pace import open_descriptors, settled_descriptors
 
 
 def payload(folder: Path, prompt: str = "hello", **more: object) -> dict[str, object]:
@@ -40,13 +41,9 @@ def children() -> set[int]:
     return found
 
 
-def descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
-def left_over() -> tuple[set[int], int]:
-    """Child processes and the number of open descriptors of this process."""
-    return children(), descriptors()
+def left_over() -> tuple[set[int], set[str]]:
+    """Child processes and open descriptors of this process."""
+    return children(), open_descriptors()
 
 
 def is_alive(pid: int) -> bool:
@@ -168,7 +165,7 @@ def test_a_hook_that_never_stops_printing_ends_by_its_timeout(tmp_path: Path) ->
 
 
 def test_a_timeout_leaves_no_process_and_no_descriptor(tmp_path: Path) -> None:
-    before = left_over()
+    before = children(), settled_descriptors()
     result = run(tmp_path, "sleep 93 & echo $! > pid; wait", timeout_ms=500)
     assert (result.outcome, result.error) == ("timeout", "Hook timed out after 0.5s")
     assert dies(int((tmp_path / "pid").read_text(encoding="utf-8")))
@@ -210,7 +207,7 @@ def test_a_hook_that_closes_its_pipes_is_still_waited_for(tmp_path: Path) -> Non
 
 
 def test_many_hooks_at_once_from_many_threads_keep_their_own_results(tmp_path: Path) -> None:
-    before = left_over()
+    before = children(), settled_descriptors()
     results: dict[int, object] = {}
 
     def one(number: int) -> None:
@@ -226,7 +223,7 @@ def test_many_hooks_at_once_from_many_threads_keep_their_own_results(tmp_path: P
 
 
 def test_a_hook_works_without_pidfds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = left_over()
+    before = children(), settled_descriptors()
     monkeypatch.delattr(os, "pidfd_open")
     assert context_of(run(tmp_path, "echo ctx").output) == "ctx"
     assert run(tmp_path, "sleep 30", timeout_ms=200).outcome == "timeout"

@@ -20,7 +20,7 @@ from middleware.hooks.exchange import LIMIT
 from middleware.hooks.http import HttpHook
 from tests.hooks.asking import CONTEXT, ask, fails, payload
 from tests.hooks.http_server import Connection, Script, answer, chunk, saying, serving
-from tests.pace import no_hang
+from tests.pace import no_hang, open_descriptors, settled_descriptors
 
 
 def test_chunks_and_compression_are_undone() -> None:
@@ -156,10 +156,10 @@ def test_nothing_is_left_open_after_many_calls() -> None:
     with serving(saying(answer(CONTEXT))) as server:
         hook = HttpHook(url=server.url())
         hook.call(payload())
-        before = len(list(Path("/proc/self/fd").iterdir()))
+        before = len(settled_descriptors())
         for _ in range(20):
             assert hook.call(payload()).outcome == "success"
-        after = len(list(Path("/proc/self/fd").iterdir()))
+        after = len(open_descriptors())
     assert after <= before + 3  # what the server has not closed yet
 
 

@@ -13,14 +13,10 @@ import pytest
 from middleware import Middleware
 from middleware.testing import LocalModel
 from tests.hooks.http_server import answer, saying, serving
-from tests.pace import HANG
+from tests.pace import HANG, open_descriptors, settled_descriptors
 from tests.test_prefix import OpenAIModel, sync_client
 
 HI = [{"role": "user", "content": "hi"}]
-
-
-def descriptors():
-    return {path.name for path in Path("/proc/self/fd").iterdir()}
 
 
 def children():
@@ -76,10 +72,10 @@ FAULTS = {
 
 @pytest.mark.parametrize("command", FAULTS.values(), ids=FAULTS)
 def test_the_turn_goes_on_long_before_the_hook_would_have_ended(turn, command):
-    before, others = descriptors(), children()
+    before, others = settled_descriptors(), children()
     sent, seconds = turn({"command": command}, prompt="A" * 10_000_000 if "sleep 93.5" in command else "hi")
     assert len(sent) == 1 and seconds < HANG
-    assert descriptors() == before
+    assert open_descriptors() == before
     assert children() == others
     assert running("93.5") == []
 
@@ -105,7 +101,7 @@ def test_without_descriptors_the_turn_goes_on(turn):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     held = []
     try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (len(descriptors()) + 8, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len(open_descriptors()) + 8, hard))
         while True:
             try:
                 held.append(os.open("/dev/null", os.O_RDONLY))
@@ -134,9 +130,9 @@ def test_a_thousand_turns_leave_no_descriptor_no_zombie_and_no_memory(tmp_path):
                 model.requests.clear()
 
         turns(300)
-        before, others, size = descriptors(), children(), rss()
+        before, others, size = settled_descriptors(), children(), rss()
         turns(1000)
-    assert descriptors() == before
+    assert open_descriptors() == before
     assert children() == others
     assert rss() - size < 8_000_000
 
@@ -163,10 +159,10 @@ def test_a_thousand_turns_with_the_other_hooks_leave_nothing_either(tmp_path):
 
         turns(300)
         settled(children)
-        before, others, size, threads = len(descriptors()), children(), rss(), threading.active_count()
+        before, others, size, threads = len(settled_descriptors()), children(), rss(), threading.active_count()
         turns(1000)
         settled(children)
-        assert len(descriptors()) - before < 8  # the server's side of the last connections
+        assert len(open_descriptors()) - before < 8  # the server's side of the last connections
         assert children() == others
         assert threading.active_count() - threads < 16
         assert rss() - size < 8_000_000

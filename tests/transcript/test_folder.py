@@ -16,10 +16,7 @@ from hypothesis import strategies as st
 
 from middleware import transcript
 from middleware.transcript import TranscriptFolder
-
-
-def open_descriptors() -> int:
-    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+from tests.pace import open_descriptors, settled_descriptors
 
 
 def line(uuid: str, parent: str | None = None) -> dict[str, str | None]:
@@ -81,7 +78,7 @@ def test_a_session_has_one_writer_while_anybody_holds_it(tmp_path: Path) -> None
 
 def test_100_sessions_keep_64_descriptors_and_lose_nothing(tmp_path: Path) -> None:
     folder = TranscriptFolder(tmp_path, durability="group")
-    before = open_descriptors()
+    before = settled_descriptors()
     writers = [folder.writer(str(number)) for number in range(100)]
     for uuid in ("a", "b"):
         for writer in writers:
@@ -130,7 +127,7 @@ def test_a_relative_folder_stays_where_it_was(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_forgotten_folder_closes_its_files(tmp_path: Path) -> None:
-    before = open_descriptors()
+    before = settled_descriptors()
     folder = TranscriptFolder(tmp_path)
     folder.writer("a").append(line("1"))
     del folder

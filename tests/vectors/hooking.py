@@ -24,6 +24,7 @@ from middleware.injection import HOOK_TAG, Block, block_of, escape, is_tagged
 from middleware.parts import Message, Part, Request, is_blank
 from middleware.provenance import Origin, submitted_prompt
 from middleware.turn import HookInput, HookOutcome, RunHooks, Scene, Turn
+from tests.pace import open_descriptors, settled_descriptors
 
 ORIGINS = {"".join(word.title() for word in origin.split("_")): origin for origin in Origin}
 OPEN, CLOSE = f"<{HOOK_TAG}>", f"</{HOOK_TAG}>"
@@ -240,7 +241,7 @@ def command_hook(case: Mapping[str, Any]) -> dict[str, Any]:
         fail_closed=case.get("failMode") == "closed",
     )
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    descriptors, children = _open_descriptors(), _children()
+    descriptors, children = len(settled_descriptors()), _children()
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as cwd:
         turn = run_turn([hook], prompt, value=case.get("submitted_prompt"), cwd=cwd)
@@ -253,7 +254,7 @@ def command_hook(case: Mapping[str, Any]) -> dict[str, Any]:
         "wall_max_s!limit": wall,
         "no_zombie": "Z" not in left.values(),
         "child_dead": not left,
-        "no_fd_leak": _open_descriptors() <= descriptors,
+        "no_fd_leak": len(open_descriptors()) <= descriptors,
         "peak_rss_growth_max_mb!limit": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
     }
 
@@ -375,10 +376,6 @@ def _children() -> dict[int, str]:
         if int(after_name[1]) == os.getpid():
             states[int(path.parent.name)] = after_name[0]
     return states
-
-
-def _open_descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 AREAS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
