@@ -78,7 +78,7 @@ class Talk:
             self.recalls.append(step)
             return tuple(memory for memory in self.memories if memory.id not in step.delivered)
         assert isinstance(step, Wait)
-        step.flight.landed.result(timeout=30)
+        step.flight.landed.result(timeout=60)
         return True
 
 

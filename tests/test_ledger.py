@@ -288,7 +288,7 @@ def test_identical_parallel_calls_of_one_session_run_the_hooks_once():
     def slow(step):
         if not isinstance(step, type(None)) and type(step).__name__ == "RunHooks":
             at_hook.set()
-            assert go_on.wait(30)
+            assert go_on.wait(60)
         if type(step).__name__ == "Wait":
             go_on.set()
         return performed(step)
@@ -297,9 +297,9 @@ def test_identical_parallel_calls_of_one_session_run_the_hooks_once():
     sent = []
     leader = threading.Thread(target=lambda: sent.append(talk.send(user("hi"), session=session)))
     leader.start()
-    assert at_hook.wait(30)
+    assert at_hook.wait(60)
     sent.append(talk.send(user("hi"), session=session))
-    leader.join(30)
+    leader.join(60)
     assert [turn.blocks for turn in sent] == [{0: "ctx-1"}, {0: "ctx-1"}]
     assert len(talk.hook_inputs) == 1
 
@@ -312,7 +312,7 @@ def test_a_follower_of_a_blocked_flight_is_blocked_too():
     wait = next(steps[1])
     with pytest.raises(HookBlocked):
         steps[0].send(talk.outcome)
-    wait.flight.landed.result(timeout=30)
+    wait.flight.landed.result(timeout=60)
     with pytest.raises(HookBlocked, match="hook guard blocked"):
         steps[1].send(True)
 

@@ -182,7 +182,7 @@ def test_of_a_subagents_parallel_first_messages_one_has_the_context_of_its_start
     model, both = OpenAIModel(), threading.Barrier(3)
 
     def slow(payload):
-        both.wait(30)
+        both.wait(60)
 
     app = app_with([("SubagentStart", lambda payload: "be brief"), ("UserPromptSubmit", slow)])
     with sync_client(model) as plain:
@@ -244,7 +244,7 @@ def test_an_async_hook_is_not_waited_for_and_speaks_in_the_next_turn(tmp_path):
         client = app.wrap(plain, session=session)
         ask(client, user("one"))
         go.touch()
-        assert heard.wait(20)
+        assert heard.wait(60)
         ask(client, user("two"))
     assert model.requests[0] == [user("one")]
     assert texts(model.requests[1][-1]["content"]) == ["two", HOOK.format("late")]

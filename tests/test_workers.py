@@ -64,7 +64,7 @@ class Worker:
         return sent, reply
 
     def close(self) -> None:
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=60)
 
 
 @contextmanager

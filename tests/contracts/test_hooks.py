@@ -82,7 +82,7 @@ def ways(kind: str) -> dict[str, Hook]:
             "nothing": FunctionHook(lambda given: None),
             "block": FunctionHook(lambda given: {"decision": "block", "reason": "no"}),
             "crash": FunctionHook(_raise),
-            "timeout": FunctionHook(lambda given: time.sleep(1), timeout_ms=100),
+            "timeout": FunctionHook(lambda given: time.sleep(20), timeout_ms=100),
             "garbage": FunctionHook(lambda given: object()),
         },
         "prompt": {
@@ -90,7 +90,7 @@ def ways(kind: str) -> dict[str, Hook]:
             "nothing": _answering('{"ok": true}'),
             "block": _answering('{"ok": false, "reason": "no"}'),
             "crash": PromptHook(prompt="$ARGUMENTS", ask=_raise),
-            "timeout": PromptHook(prompt="$ARGUMENTS", ask=lambda question: time.sleep(1), timeout_ms=100),
+            "timeout": PromptHook(prompt="$ARGUMENTS", ask=lambda question: time.sleep(20), timeout_ms=100),
             "garbage": _answering(""),
         },
         "http": {

@@ -49,7 +49,7 @@ def prometheus(folder: Path, target: str, rules: Sequence[Path] = ()) -> Iterato
             yield f"http://{address}"
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
 
 
 def query(url: str, expression: str) -> float | None:

@@ -40,14 +40,14 @@ def test_an_exception_that_leaves_the_block_stops_what_runs_under_it() -> None:
     def work() -> None:
         with on_abort(stopped.set):
             entered.set()
-            assert stopped.wait(30)
+            assert stopped.wait(60)
 
     thread: list[threading.Thread] = []
     with pytest.raises(Cancelled), abortable():
         thread.append(in_another_thread(work))
-        assert entered.wait(30)
+        assert entered.wait(60)
         raise Cancelled
-    thread[0].join(30)
+    thread[0].join(60)
     assert stopped.is_set()
 
 
@@ -97,7 +97,7 @@ def app_with(captured: Captured, folder: Path, *entries: dict[str, Any]) -> Midd
 
 
 def waited(condition: Any) -> bool:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
     return bool(condition())
@@ -179,7 +179,7 @@ def test_a_cancelled_turn_ends_an_http_hook_wherever_it_waits(server: Any, schem
         time.sleep(0.3)
         assert thread.is_alive()
         exchange.cancel()
-        thread.join(20)
+        thread.join(60)
         assert len(ended) == 1
         assert open_descriptors() <= before
 

@@ -72,7 +72,7 @@ def forked_says(given: Settings, captured: Any) -> str:
             Middleware(given, **captured.providers).wrap(plain).chat.completions.create(
                 model="m", messages=[{"role": "user", "content": "x"}]
             )
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 60
             spans: list[Any] = []
             while not spans and time.monotonic() < deadline:
                 time.sleep(0.01)

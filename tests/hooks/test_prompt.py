@@ -77,7 +77,7 @@ def test_a_provider_that_fails_is_a_non_blocking_error_that_quotes_nothing():
 
 
 def test_a_provider_that_hangs_is_a_timeout():
-    hook = PromptHook(prompt="$ARGUMENTS", timeout_ms=50, ask=lambda question: time.sleep(1))
+    hook = PromptHook(prompt="$ARGUMENTS", timeout_ms=50, ask=lambda question: time.sleep(20))
     assert hook.call(PAYLOAD).outcome == "timeout"
 
 

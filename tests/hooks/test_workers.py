@@ -38,7 +38,7 @@ def test_whoever_waits_for_a_call_that_hangs_is_free_once_the_turn_is_cancelled(
             target=contextvars.copy_context().run, args=(lambda: answers.append(call_in_worker(call, 60)),)
         )
         waiter.start()
-        assert entered.wait(30)
+        assert entered.wait(60)
         raise Cancelled
     waiter.join(HANG / 2)
     assert not waiter.is_alive()

@@ -9,7 +9,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -27,7 +26,7 @@ with open_store(url) as store:
     for i in range(count):
         store.upsert(namespace="shared", records=[Record(text=f"{name} lighthouse {i}")])
         assert store.search(namespace="shared", query=f"{name} lighthouse {i}")
-        if i == 0:
+        if i == 5:
             print("started", flush=True)
 """
 
@@ -66,11 +65,10 @@ def test_a_killed_writer_leaves_a_whole_store(tmp_path: Path) -> None:
     process = run(WRITER, url_of(tmp_path), "one", "100000")
     with process:
         assert process.stdout is not None and process.stdout.readline() == "started\n"
-        time.sleep(0.2)
         process.send_signal(signal.SIGKILL)
     with open_store(url_of(tmp_path)) as store:
         count = len(store.list(namespace="shared"))
-        assert count > 0
+        assert count >= 6
         assert len(store.search(namespace="shared", query="lighthouse", top_k=count + 10)) == count
     assert intact(tmp_path / "memories.db")
 

@@ -91,17 +91,17 @@ def received(send: object, monkeypatch: pytest.MonkeyPatch) -> Received:
                 reemit_metrics_to_url=f"{url}/v1/metrics",
             )
             async with OtelTapHttpProtobufReceiver(settings) as tap:
-                outer = asyncio.ensure_future(tap.await_trace(keep(found.spans, "firsthand.turn"), timeout=20))
-                logs = asyncio.ensure_future(tap.await_log(keep(found.logs, None), timeout=20))
+                outer = asyncio.ensure_future(tap.await_trace(keep(found.spans, "firsthand.turn"), timeout=60))
+                logs = asyncio.ensure_future(tap.await_log(keep(found.logs, None), timeout=60))
                 counted = asyncio.ensure_future(
-                    tap.await_metric(keep(found.metrics, "firsthand.turn.count"), timeout=20)
+                    tap.await_metric(keep(found.metrics, "firsthand.turn.count"), timeout=60)
                 )
                 await asyncio.sleep(0)
                 made = providers(service_name="test")
                 await asyncio.to_thread(send, made)  # type: ignore[arg-type]
                 await asyncio.to_thread(made.shutdown)
                 await asyncio.gather(outer, logs, counted)
-                for _ in range(100):
+                for _ in range(1200):
                     if {part.split(b"\n", 1)[0][:7] for part in kept} >= {b"/v1/tra", b"/v1/log", b"/v1/met"}:
                         break
                     await asyncio.sleep(0.05)

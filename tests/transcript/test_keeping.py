@@ -30,7 +30,7 @@ def write(path: Path, *, days_ago: float, text: str = LINE) -> Path:
 
 
 def soon(true: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not true() and time.monotonic() < deadline:
         time.sleep(0.01)
     return true()
