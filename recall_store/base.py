@@ -86,8 +86,10 @@ class Record:
 class Match:
     """A memory that answers a query, best first in a search's list.
 
-    `score` is `lexical + weight * cosine`; compare it within one answer only. `lexical` is BM25 divided by the best
-    BM25 of the answer (0 to 1; 0 without a common word). `cosine` is exact (-1 to 1; 0 for a zero vector).
+    `score` is `lexical + weight * cosine` (a negative cosine takes nothing away), with a bonus for a memory whose
+    speaker the query names, and one for a memory of the month that it names (`ranking.MENTION` each); compare it within
+    one answer only. `weight` is the embedder's. `lexical` is BM25 divided by the best BM25 of the candidates (0 to 1; 0
+    without a common word). `cosine` is exact (-1 to 1; 0 for a zero vector).
     """
 
     record: Record
@@ -148,6 +150,11 @@ class Store(ABC):
         `where` keeps memories by `type`, `author` (a str or several), `after` (created at or after), `before`
         (created before; aware datetimes) and `metadata` (a mapping of keys to equal values), before the best are
         chosen. Any string is a valid query; of a long one, 64 words and 1,000 bytes are used, half from each end.
+
+        Silence is an answer: nothing is returned unless the best cosine, with what the words in common add, reaches the
+        embedder's `floor`, or one memory has every word of the query (`ranking.is_answer`); nor for a query of one or
+        two characters. Among answers, a memory without a common word needs a cosine of the floor by itself.
+
         Raises FilterError, EmbedderError, ArgumentError.
         """
 
@@ -228,6 +235,12 @@ class Store(ABC):
     @abstractmethod
     def vacuum(self) -> None:
         """Remove expired memories, shrink the files, and remove deleted memories from every file."""
+
+    def index(self) -> None:  # noqa: B027 - most engines keep no index that waits
+        """Give every namespace that became large the index that its searches need (PostgreSQL; nothing in SQLite).
+
+        `import_`, `reindex` and `vacuum` do it themselves. For whoever upserts tens of thousands.
+        """
 
     @abstractmethod
     def warm(self, *, namespace: str | None = None) -> None:

@@ -52,6 +52,7 @@ class EmbedderInUse:
     def check(self, recorded: str | None) -> Embedder:
         """The embedder, if it is the `recorded` one. Raises EmbedderMismatchError."""
         embedder = self.now()
+        trust(embedder, recorded)
         if recorded != fingerprint(embedder):
             raise EmbedderMismatchError(
                 f"the store {self._connections.path} was built with embedder {recorded}, not {fingerprint(embedder)}; "
@@ -68,6 +69,24 @@ class EmbedderInUse:
 def fingerprint(embedder: Embedder) -> str:
     """What two stores' vectors must share to be compared."""
     return f"{embedder.id} ({embedder.dimension})"
+
+
+def dimension_in(recorded: str) -> int:
+    """The dimension that a fingerprint names."""
+    return int(recorded[recorded.rindex("(") + 1 : -1])
+
+
+def trust(embedder: Embedder, recorded: str | None) -> None:
+    """Tell an embedder what a store recorded of it, so that it need not ask anyone (see `Embedder.assume`)."""
+    if recorded is not None and recorded.startswith(f"{embedder.id} (") and isinstance(embedder, Embedder):
+        embedder.assume(dimension_in(recorded))
+
+
+def anew(embedder: Embedder) -> Embedder:
+    """`embedder`, which no longer trusts what a store recorded."""
+    if isinstance(embedder, Embedder):
+        embedder.assume(None)
+    return embedder
 
 
 def record(db: tables.Database, embedder: Embedder) -> None:

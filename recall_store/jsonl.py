@@ -54,7 +54,7 @@ def keep(store: Store, namespace: str, records: Sequence[Record], progress: Prog
     """Store records in groups; return how many. Stopped in between, the same call goes on: what is there stays one.
 
     Those with dates go in by their dates, and what was exported as one moment, newest first, from its end. A history
-    that a memory brings along takes the place of that it was added now.
+    that a memory brings along takes the place of that it was added now. What became large is indexed.
     """
     if all(record.created_at is not None for record in records):
         records = [*reversed(records)]
@@ -67,6 +67,7 @@ def keep(store: Store, namespace: str, records: Sequence[Record], progress: Prog
             store.restore(namespace=namespace, histories=past)
         if progress is not None:
             progress(min(start + GROUP, len(records)), len(records))
+    store.index()
     return len(records)
 
 

@@ -11,7 +11,8 @@ import re
 import shutil
 import tempfile
 import unicodedata
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -66,6 +67,8 @@ def export_folder(store: Store, *, namespace: str, folder: Path, progress: Progr
 def import_files(store: Store, *, namespace: str, paths: Iterable[Path], progress: Progress | None = None) -> int:
     """Upsert the memories in files and folders of Markdown; return how many.
 
+    A link in a folder that leads out of it is left out, with a warning (UserWarning) that names it.
+
     All are read first: RecordError or a kind of it, with file and line, means that nothing was stored. Raises OSError
     for a file that cannot be read.
     """
@@ -73,16 +76,25 @@ def import_files(store: Store, *, namespace: str, paths: Iterable[Path], progres
     return keep(store, namespace, [record_of(file, root) for file, root in files_in(paths)], progress)
 
 
-def files_in(paths: Iterable[Path]) -> list[tuple[Path, Path]]:
+def _warn(said: str) -> None:
+    warnings.warn(said, stacklevel=3)
+
+
+def files_in(paths: Iterable[Path], left_out: Callable[[str], object] = _warn) -> list[tuple[Path, Path]]:
     """The files to read, each once, each with the folder that was named for it (of a file its own).
 
-    Of a folder all `.md` files at any depth but the index, in the order of their paths.
+    Of a folder all `.md` files at any depth but the index, in the order of their paths; `left_out` is told in a line of
+    each that is a link to somewhere else: whoever made the folder would choose what is read of the reader's disk.
     """
     found: dict[Path, Path] = {}
     for path in paths:
         if path.is_dir():
-            inside = sorted(each for each in path.rglob("*.md") if each.name != INDEX and each.is_file())
-            found.update({each: path for each in inside if each not in found})
+            whole = path.resolve()
+            for each in sorted(each for each in path.rglob("*.md") if each.name != INDEX and each.is_file()):
+                if each.resolve().is_relative_to(whole):
+                    found.setdefault(each, path)
+                else:
+                    left_out(f"{each}: a link out of {path}, left out; import what it leads to by its own name")
         else:
             found.setdefault(path, path.parent)
     return list(found.items())

@@ -18,9 +18,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from . import postings, rows, tables
+from .text import is_of_new_words
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
+
+    from .base import Record
 
 APPLICATION_ID = 0x46485253
 """`PRAGMA application_id` of our files: "FHRS"."""
@@ -85,6 +88,16 @@ def own_scores(db: Database) -> None:
         "DELETE FROM meta WHERE name = 'reindex'",
     ):
         db.execute(statement)
+    _index(db, lambda record: True)
+
+
+def more_words(db: Database) -> None:
+    """Version 3: emoji are words, and what nobody sees parts none."""
+    _index(db, lambda record: is_of_new_words(rows.embedding_text(record)))
+
+
+def _index(db: Database, chosen: Callable[[Record], bool]) -> None:
+    """Index the memories that are `chosen` anew, and have every vector file written anew."""
     columns = ", ".join(f"memories.{name}" for name in rows.COLUMNS)
     last = 0
     while some := db.execute(
@@ -93,21 +106,23 @@ def own_scores(db: Database) -> None:
         (last,),
     ).fetchall():
         last = some[-1][0]
-        records = [rows.from_row(row[3:]) for row in some]
-        words = [postings.indexed(row[1], record) for row, record in zip(some, records, strict=True)]
-        postings.insert(db.conn, zip((row[0] for row in some), words, strict=True))
-        checked = tables.vector_values([row[0] for row in some], [row[2] for row in some])
+        going = [(row, record) for row in some if chosen(record := rows.from_row(row[3:]))]
+        keys = [row[0] for row, _ in going]
+        words = [postings.indexed(row[1], record) for row, record in going]
+        postings.delete(db.conn, keys)
+        postings.insert(db.conn, zip(keys, words, strict=True))
+        checked = tables.vector_values(keys, [row[2] for row, _ in going])
         db.conn.executemany(
             "UPDATE vectors SET checksum = ?, session = ?, position = ?, length = ?, text_length = ? WHERE key = ?",
             (
                 (checksum, *rows.neighbourhood(record), *one.lengths, key)
-                for (key, _, checksum), record, one in zip(checked, records, words, strict=True)
+                for (key, _, checksum), (_, record), one in zip(checked, going, words, strict=True)
             ),
         )
     tables.new_epoch(db.conn)
 
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (first_schema, own_scores)
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (first_schema, own_scores, more_words)
 
 
 def version(connection: sqlite3.Connection) -> tuple[int, int]:
@@ -122,6 +137,8 @@ def migrate(connection: sqlite3.Connection) -> None:
     if done >= len(MIGRATIONS):
         return
     from sqlite_utils import Database
+
+    from .base import Record
 
     db = Database(connection, execute_plugins=False)
     for step in MIGRATIONS[done:]:

@@ -8,7 +8,7 @@ from psycopg import Connection
 
 from . import embedders
 from .embedders.base import Embedder
-from .embedding import fingerprint
+from .embedding import fingerprint, trust
 from .errors import EmbedderError, EmbedderMismatchError, UrlError
 from .postgresql_pool import Pool
 from .postgresql_tables import change_embedder, meta, set_meta
@@ -55,6 +55,7 @@ class EmbedderInUse:
     def check(self, recorded: str | None) -> Embedder:
         """The embedder, if it is the `recorded` one. Raises EmbedderMismatchError."""
         embedder = self.now()
+        trust(embedder, recorded)
         if recorded != fingerprint(embedder):
             raise EmbedderMismatchError(
                 f"the store in {self._pool.shown} was built with embedder {recorded}, not {fingerprint(embedder)}; "

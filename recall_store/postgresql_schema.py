@@ -85,7 +85,30 @@ _FIRST = (
          PRIMARY KEY (bucket, namespace_id, id, number)) PARTITION BY LIST (bucket)""",
 )
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (first_schema,)
+
+def more_words(db: Connection) -> None:
+    """Version 2: emoji are words, and what nobody sees parts none (version 3 of a SQLite store)."""
+    from . import postgresql_tables as tables
+    from . import postgresql_writing as writing
+    from . import rows
+    from .stems import Stems
+    from .text import is_of_new_words
+
+    stems, touched = Stems(), set()
+    with db.cursor(name="memories") as reading:
+        reading.execute(f"SELECT bucket, namespace_id, key, {tables.COLUMNS} FROM memories")  # type: ignore[arg-type, unused-ignore]
+        for bucket, namespace_id, key, *row in reading:
+            record = rows.from_row(row)
+            if is_of_new_words(rows.embedding_text(record)):
+                writing.index_anew(db, bucket, namespace_id, key, record, stems)
+                touched.add((bucket, namespace_id))
+    stems.close()
+    for place in touched:
+        db.execute("DELETE FROM removed WHERE bucket = %s AND namespace_id = %s", place)
+        db.execute("UPDATE namespaces SET epoch = epoch + 1 WHERE bucket = %s AND id = %s", place)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (first_schema, more_words)
 
 
 def migrate(pool: Pool) -> None:

@@ -8,6 +8,7 @@ from psycopg import Connection
 
 from . import postgresql_vectors as near
 from . import postgresql_writing as writing
+from .embedding import dimension_in
 from .errors import OpenError
 from .postgresql_pool import Pool
 from .postgresql_schema import BUCKETS
@@ -16,22 +17,21 @@ from .postgresql_tables import Namespace, expired, find, meta, run
 _INDEXING = "hashtextextended('firsthand index ' || current_schema(), 0)"
 
 
-def index_large(pool: Pool, dimension: int) -> int:
+def index_large(pool: Pool) -> int:
     """Make an HNSW index for every namespace that is large and has none; return how many there are now.
 
     Other processes read and write meanwhile. An index that a crash left unfinished is made anew.
     """
-    if dimension > near.MOST_COMPONENTS:
-        return 0
     with pool.reading() as db:
         names = run(db, "SELECT name FROM namespaces WHERE live >= %s ORDER BY bucket, id", (near.EXACT_BELOW,))
         large = [found for (name,) in names if (found := find(db, name)) is not None]
-        missing = [found for found in large if near.index_of(db, found, dimension) is None]
+        large = [found for found in large if dimension_in(found.embedder) <= near.MOST_COMPONENTS]
+        missing = [found for found in large if near.index_of(db, found, dimension_in(found.embedder)) is None]
     if missing:
         with pool.bare() as db:
             run(db, f"SELECT pg_advisory_lock({_INDEXING})")
             for found in missing:
-                _index(db, found, dimension)
+                _index(db, found, dimension_in(found.embedder))
     return len(large)
 
 

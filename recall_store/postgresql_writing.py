@@ -163,7 +163,7 @@ def insert(db: Connection, found: Namespace, added: Sequence[New], stems: Stems)
     memories: list[tuple[Any, ...]] = []
     postings: list[tuple[Any, ...]] = []
     for new in added:
-        often, length, text_length = _indexed(new.record, stems)
+        often, length, text_length = indexed(new.record, stems)
         session, position = rows.neighbourhood(new.record)
         memories.append(
             (*here, new.key, *rows.to_row(new.record), new.said, session, position, length, text_length, list(often))
@@ -179,6 +179,26 @@ def insert(db: Connection, found: Namespace, added: Sequence[New], stems: Stems)
         f"UPDATE namespaces SET next_key = %s, live = live + %s WHERE bucket = {found.bucket} AND id = %s",  # noqa: S608
         (added[-1].key + 1, len(added), found.id),
     )
+
+
+def index_anew(db: Connection, bucket: int, namespace_id: int, key: int, record: Record, stems: Stems) -> None:
+    """Give a memory the words that it has by now."""
+    often, length, text_length = indexed(record, stems)
+    here = (bucket, namespace_id, key)
+    rows_of = "bucket = %s::smallint AND namespace_id = %s AND key = %s"
+    run(
+        db,
+        f"DELETE FROM postings WHERE {rows_of} AND term IN (SELECT unnest(terms) FROM memories WHERE {rows_of})",  # noqa: S608
+        (*here, *here),
+    )
+    run(
+        db,
+        "UPDATE memories SET terms = %s, length = %s, text_length = %s"  # noqa: S608
+        f" WHERE {rows_of}",
+        (list(often), length, text_length, *here),
+    )
+    postings = ((bucket, namespace_id, term, key, count) for term, count in often.items())
+    copy(db, "postings", ("int2", "int4", "text", "int8", "int8"), postings)
 
 
 def remove(db: Connection, found: Namespace, keys: Iterable[int]) -> None:
@@ -255,7 +275,7 @@ def note(db: Connection, found: Namespace, events: Sequence[Event]) -> None:
     copy(db, "history", ("int2", "int4", "text", "int8", "int8", "text", "text"), written)
 
 
-def _indexed(record: Record, stems: Stems) -> tuple[dict[str, int], int, int]:
+def indexed(record: Record, stems: Stems) -> tuple[dict[str, int], int, int]:
     """How often each stem is in the columns (see BITS), and how many words there are: in all, and in the text."""
     often: Counter[str] = Counter()
     lengths = []

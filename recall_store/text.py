@@ -32,7 +32,11 @@ _CJK_RANGES = (
 )
 # Combining marks that are no `\w` but sit inside words: accents, Hebrew and Arabic points, the Indic and Thai blocks.
 _MARKS = "\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0e3e\u0e40-\u109f"
-_RUN = re.compile(rf"(?:[^\W_]|[{_MARKS}])+")
+# Emoji and dingbats, each a word; two letters of a flag are one. Colours of skin are none: they change a word's look.
+_SYMBOLS = "\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa"
+_SYMBOLS += "\U0001f400-\U0001faff"
+_SYMBOL = re.compile(rf"[\U0001f1e6-\U0001f1ff]{{2}}|[{_SYMBOLS}]")
+_RUN = re.compile(rf"(?:[^\W_]|[{_MARKS}])+|{_SYMBOL.pattern}")
 _ASCII_RUN = re.compile(r"[a-z0-9]+")
 _CJK = re.compile(rf"[{_CJK_RANGES}]+")
 _CJK_OR_NOT = re.compile(rf"[{_CJK_RANGES}]+|[^{_CJK_RANGES}]+")
@@ -40,6 +44,8 @@ _BLOB = re.compile(r"\S*[A-Za-z0-9+/=_-]{100,}\S*")
 _UNSEEN = re.compile(
     "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
 )
+# The same between letters of a word; but in Thai and its like a zero-width space is what stands between words.
+_BETWEEN = re.compile(rf"(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b|(?!\u200b){_UNSEEN.pattern}")
 _UNSAFE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -72,9 +78,9 @@ def words(text: str, *, stop: bool = True) -> list[str]:
     """The index words of `text`, in order and with repetitions; `stop=False` keeps stop words.
 
     A border between Chinese, Japanese or Korean and any other script is a border between words. A single CJK
-    character is no word.
+    character is no word; an emoji is one.
     """
-    normal = normalise(text)
+    normal = normalise(_seen(text))
     found: list[str] = []
     ascii_only = normal.isascii()
     for run in (_ASCII_RUN if ascii_only else _RUN).findall(normal):
@@ -87,6 +93,20 @@ def words(text: str, *, stop: bool = True) -> list[str]:
             else:
                 found.append(piece[:MAX_WORD])
     return [word for word in found if word not in STOP_WORDS] if stop else found
+
+
+def is_symbol(word: str) -> bool:
+    """True for an index word that is an emoji."""
+    return not word.isascii() and _SYMBOL.fullmatch(word) is not None
+
+
+def is_of_new_words(text: str) -> bool:
+    """True for a text with emoji or with characters that nobody sees: it was indexed by other words until schema 3."""
+    return not text.isascii() and (_SYMBOL.search(normalise(text)) or _UNSEEN.search(text)) is not None
+
+
+def _seen(text: str) -> str:
+    return text if text.isascii() else _BETWEEN.sub("", text)
 
 
 def clip(query: str) -> str:
@@ -111,8 +131,8 @@ def clip(query: str) -> str:
 
 
 def too_short(query: str) -> bool:
-    """True for a query that asks nothing: blank, one or two characters, or one CJK character."""
-    bare = "".join(query.split())
+    """True for a query that asks nothing: blank, one or two visible characters, or one CJK character."""
+    bare = "".join(_UNSEEN.sub("", query).split())
     return len(bare) < 2 or (len(bare) == 2 and not (_CJK.fullmatch(unicodedata.normalize("NFKC", clean(bare)))))
 
 

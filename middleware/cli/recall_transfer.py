@@ -161,7 +161,7 @@ def _read(path: Path, form: str, records: list[Record], wrong: list[str]) -> Non
         except OSError as error:
             wrong.append(one_line(error))
         return
-    for file, root in files_in([path]):
+    for file, root in files_in([path], lambda said: click.echo(f"firsthand: {one_line(RecordError(said))}", err=True)):
         try:
             records.append(record_of(file, root))
         except (RecordError, OSError) as error:

@@ -26,6 +26,12 @@ class Embedder(ABC):
     weight: float
     floor: float
 
+    def assume(self, dimension: int | None) -> None:  # noqa: B027 - most know their dimension
+        """Take a store's word for the dimension of this `id`, so that nobody has to be asked for it; None: ask again.
+
+        For an embedder that would have to ask. Any other knows better, and does nothing.
+        """
+
     @abstractmethod
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row a text: shape (len(texts), dimension), float32. Rows need no length of 1.

@@ -14,7 +14,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from ..text import words
+from ..text import is_symbol, words
 from .base import Embedder
 
 _BUCKETS = 4096
@@ -39,11 +39,12 @@ class HashEmbedder(Embedder):
         self._rows = _sign_rows()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See `Embedder.embed`. Stop words count only in a text that has no other words."""
+        """See `Embedder.embed`. Emoji count only in a text of no other words, and stop words in one without either."""
         out = np.zeros((len(texts), _DIMENSION), dtype=np.float32)
         for row, text in enumerate(texts):
             short = text[:_MAX_CHARACTERS]
-            found = words(short) or words(short, stop=False)
+            every = words(short)
+            found = [word for word in every if not is_symbol(word)] or every or words(short, stop=False)
             if found:
                 buckets, weights = _features(found)
                 np.dot(weights, self._rows[buckets], out=out[row])

@@ -1,7 +1,8 @@
 """Any OpenAI-compatible embeddings endpoint: the hosted one, or a server of your own.
 
 OPENAI_API_KEY, OPENAI_BASE_URL (or the SDK's other `OPENAI_*`) say where; FIRSTHAND_EMBEDDING_MODEL says which model.
-A memory's text leaves the machine. The endpoint is first asked when the dimension or a vector is first needed.
+A memory's text leaves the machine. The endpoint is first asked when a vector is first needed, or the dimension for a
+store that is new: one that is not says it itself.
 """
 
 from __future__ import annotations
@@ -51,11 +52,17 @@ class OpenAIEmbedder(Embedder):
 
     @property
     def dimension(self) -> int:  # type: ignore[override]
-        """Of the model, as its first answer says."""
+        """Of the model, as the store or its first answer says."""
         with self._mutex:
             if self._known is None:
                 self._known = len(self._ask(["dimension"])[0])
             return self._known
+
+    def assume(self, dimension: int | None) -> None:
+        """See `Embedder.assume`."""
+        with self._mutex:
+            if dimension is None or self._known is None:
+                self._known = dimension
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """See `Embedder.embed`. A blank text is a zero row, and is not sent."""

@@ -197,11 +197,9 @@ class PostgresqlStore(Store):
             if found is not None and events:
                 writing.restore(db, found, events)
 
-    def import_(self, *, namespace: str, lines: Iterable[str | bytes], progress: Progress | None = None) -> int:
-        """See `Store.import_`. A namespace that became large gets its index."""
-        count = super().import_(namespace=namespace, lines=lines, progress=progress)
-        index_large(self._pool, self._embedder.now().dimension)
-        return count
+    def index(self) -> None:
+        """See `Store.index`."""
+        index_large(self._pool)
 
     def namespaces(self) -> Names:
         """See `Store.namespaces`."""
@@ -212,15 +210,16 @@ class PostgresqlStore(Store):
         """See `Store.reindex`. A large namespace gets its index again."""
         check_embedder(embedder)
         target = embedders.load(embedder) if isinstance(embedder, str) else embedder or self._embedder.now()
+        embedding.anew(target)
         count = reindex(self._pool, target, progress)
         self._embedder.replace(target)
-        index_large(self._pool, target.dimension)
+        self.index()
         return count
 
     def vacuum(self) -> None:
         """See `Store.vacuum`. A namespace of 20,000 memories or more gets an HNSW index, if it has none."""
         vacuum(self._pool)
-        index_large(self._pool, self._embedder.now().dimension)
+        self.index()
 
     def warm(self, *, namespace: str | None = None) -> None:
         """See `Store.warm`."""

@@ -216,6 +216,7 @@ class SqliteStore(Store):
         """See `Store.reindex`."""
         check_embedder(embedder)
         target = embedders.load(embedder) if isinstance(embedder, str) else embedder or self._embedder.now()
+        embedding.anew(target)
         count = reindexing.reindex(self._connections, target, progress)
         self._embedder.replace(target)
         with self._mutex:

@@ -323,6 +323,19 @@ def test_an_empty_folder_is_nothing_to_import(run: Run, place: Path) -> None:
     )
 
 
+def test_a_link_out_of_the_folder_is_left_out_and_said(run: Run, place: Path) -> None:
+    (place / "notes").mkdir()
+    (place / "notes" / "a.md").write_text("---\ntype: user\n---\nI like tea\n")
+    (place / "diary.md").write_text("---\ntype: user\n---\nmy diary\n")
+    (place / "notes" / "diary.md").symlink_to("../diary.md")
+    result = run("recall", "import", "notes", *STORE)
+    assert (result.exit_code, result.stdout) == (0, "Imported 1 memory into ada\n")
+    assert result.stderr == (
+        "firsthand: notes/diary.md: a link out of notes, left out; import what it leads to by its own name\n"
+    )
+    assert "diary" not in run("recall", "list", *STORE).stdout
+
+
 # --- reindex and vacuum
 
 

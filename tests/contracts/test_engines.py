@@ -424,6 +424,34 @@ def test_part_of_a_chinese_japanese_or_korean_sentence_finds_it_first(store: Sto
     assert found(store, query)[0] == text
 
 
+def test_a_memory_of_emoji_alone_is_found_by_them_and_one_alone_asks_nothing(store: Store) -> None:
+    add(store, "🎉🎉🎉", "the boat is green", "👍🏽", "🇩🇪")
+    for query in ("🎉🎉🎉", "🎉🚀🔥", "what about 🎉?"):
+        assert found(store, query) == ["🎉🎉🎉"]
+    assert found(store, "👍🏿👍👍") == ["👍🏽"]
+    assert found(store, "🇩🇪🇫🇷") == ["🇩🇪"]
+    assert found(store, "boat 🎉") == ["🎉🎉🎉", "the boat is green"]
+    for query in ("🎉", "❤️", "👍\u200d\ufe0f", "🚀🔥🚀"):
+        assert found(store, query) == []
+    assert store.forget(namespace="alice", query="🎉") == 1
+    assert store.forget(namespace="alice", query="👍") == 1
+    assert {record.text for record in store.list(namespace="alice")} == {"🇩🇪", "the boat is green"}
+
+
+@pytest.mark.parametrize(
+    ("memory", "query"),
+    [
+        ("the pass\u200bword hint", "password"),
+        ("Zusammen\u00adarbeit mit Ada", "Zusammenarbeit"),
+        ("the \u202eboat\u202c is green", "boat"),
+        ("the password hint", "pass\u2060word"),
+    ],
+)
+def test_what_nobody_sees_parts_no_word(store: Store, memory: str, query: str) -> None:
+    add(store, memory)
+    assert found(store, query) == [memory]
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -130,10 +130,11 @@ async def leave_async(how: str, here: Place) -> list[str]:
     return seen
 
 
-async def cancelled(work: Callable[[], Any]) -> Any:
+async def cancelled(wire: Wire, work: Callable[[], Any]) -> Any:
     """Run it in a task of its own and cancel that once the wire hangs."""
     task = asyncio.ensure_future(work())
-    await asyncio.sleep(0.05)
+    while not (wire.hangs or task.done()):
+        await asyncio.sleep(0.001)
     task.cancel()
     return await task
 
@@ -208,7 +209,7 @@ def stream_work(how: str, is_async: bool) -> Callable[[Place], Any]:
         if not is_async:
             return leave(how, here)
         if how == "cancel":
-            return run_async(lambda: cancelled(lambda: leave_async(how, here)))
+            return run_async(lambda: cancelled(here.wire, lambda: leave_async(how, here)))
         return run_async(lambda: leave_async(how, here))
 
     return work
@@ -266,7 +267,7 @@ def test_a_value_is_settled_once_and_right(how: str, endpoint: str, colour: str,
         if not is_async:
             return here.value().model_dump_json()
         if how == "cancel":
-            return run_async(lambda: cancelled(lambda: colourful(here)))
+            return run_async(lambda: cancelled(here.wire, lambda: colourful(here)))
         return run_async(lambda: colourful(here)).model_dump_json()
 
     (found, raised), spans, records = seen_of(wire, is_async, work)
@@ -281,13 +282,21 @@ def test_a_value_is_settled_once_and_right(how: str, endpoint: str, colour: str,
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_a_wait_for_that_runs_out_is_a_cancel(endpoint: str, stream: bool, seen_of: Callable[..., Any]) -> None:
+def test_a_timeout_that_runs_out_is_a_cancel(endpoint: str, stream: bool, seen_of: Callable[..., Any]) -> None:
     async def waiting(here: Place) -> None:
         async def whole() -> None:
             async for _ in await here.opened():
                 pass
 
-        await asyncio.wait_for(whole() if stream else here.value(), 0.5)
+        async def once_it_hangs() -> None:
+            while not here.wire.hangs:
+                await asyncio.sleep(0.001)
+            patience.reschedule(0)
+
+        watch = asyncio.ensure_future(once_it_hangs())
+        async with asyncio.timeout(60) as patience:
+            await (whole() if stream else here.value())
+        await watch
 
     wire = Wire(endpoint, hang=True)
     (_, raised), spans, records = seen_of(wire, True, lambda here: run_async(lambda: waiting(here)))

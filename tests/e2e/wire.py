@@ -44,7 +44,7 @@ def cheap_collections() -> Iterator[None]:
 class Wire:
     """`error` comes in place of event number `after` of a stream and before a value; `refuse` is an HTTP status.
 
-    `hang` stops there for a minute instead (async only); `requests` are the bodies as they were sent.
+    `hang` stops there for a minute instead (async only) and sets `hangs`; `requests` are the bodies as they were sent.
     """
 
     endpoint: str
@@ -55,6 +55,7 @@ class Wire:
     text: str = "one two three"
     message: str = "scripted"
     requests: list[bytes] = field(default_factory=list)
+    hangs: bool = False
 
     def client(self, *, is_async: bool) -> Any:
         """The SDK's client of this endpoint; no retries."""
@@ -78,9 +79,13 @@ class Wire:
     async def answer_async(self, request: httpx2.Request) -> httpx2.Response:
         if self.hang and not self._streams(request):
             self.requests.append(request.content)
-            await asyncio.sleep(60)
+            await self._hang()
         status, kind, events = self._take(request)
         return httpx2.Response(status, headers={"content-type": kind}, content=self._sent_async(events))
+
+    async def _hang(self) -> None:
+        self.hangs = True
+        await asyncio.sleep(60)
 
     def _streams(self, request: httpx2.Request) -> bool:
         return request.url.path.endswith(":streamGenerateContent") or b'"stream":true' in request.content
@@ -128,7 +133,9 @@ class Wire:
 
     async def _sent_async(self, events: list[bytes]) -> AsyncIterator[bytes]:
         for place, event in enumerate(events):
-            await asyncio.sleep(60 if self.hang and place == self.after else 0)
+            if self.hang and place == self.after:
+                await self._hang()
+            await asyncio.sleep(0)
             if self.error is not None and place == self.after:
                 raise self.error
             yield event

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,6 +42,42 @@ def test_openai_asks_the_endpoint_and_model_of_the_environment(
     assert set(endpoint.keys) == {"Bearer key-of-the-test"}
     assert not vectors[1].any()
     assert np.allclose(vectors[[0, 2]], load("hash").embed(["the boat is green", "the sea is blue"]))
+
+
+@pytest.mark.parametrize("asked", ["openai", None])
+def test_opening_a_store_that_names_its_dimension_asks_the_endpoint_nothing(
+    endpoint: EmbeddingServer, asked: str | None, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path}/m.db"
+    with open_store(url, embedder="openai") as store:
+        store.upsert(namespace="n", records=[Record(text="the boat is green")])
+    assert [request["input"] for request in endpoint.requests] == [["dimension"], ["the boat is green"]]
+    endpoint.requests.clear()
+    with open_store(url, embedder=asked) as store:
+        assert len(store.list(namespace="n")) == 1
+        store.upsert(namespace="n", records=[Record(text="the boat is green")])
+        store.delete(namespace="n", ids=["nothing"])
+        store.vacuum()
+        assert endpoint.requests == []
+        assert len(store.search(namespace="n", query="the green boat")) == 1
+    assert [request["input"] for request in endpoint.requests] == [["the green boat"]]
+
+
+def test_openai_whose_model_changed_its_dimension_says_reindex_which_asks_again(
+    endpoint: EmbeddingServer, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path}/m.db"
+    with open_store(url, embedder="openai") as store:
+        store.upsert(namespace="n", records=[Record(text="the boat is green")])
+    db = sqlite3.connect(tmp_path / "m.db")
+    db.execute("UPDATE meta SET value = 'openai/text-embedding-3-small (3)' WHERE name = 'embedder'")
+    db.commit()
+    db.close()
+    with open_store(url, embedder="openai") as store:
+        with pytest.raises(EmbedderError, match="changed its number of dimensions; call reindex"):
+            store.search(namespace="n", query="the green boat")
+        assert store.reindex() == 1
+        assert len(store.search(namespace="n", query="the green boat")) == 1
 
 
 def test_openai_sends_many_texts_in_batches(endpoint: EmbeddingServer) -> None:

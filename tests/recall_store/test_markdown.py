@@ -264,6 +264,28 @@ def test_files_of_a_folder_are_read_at_any_depth_but_the_index_with_the_files_da
     assert files_in([memories, memories / "project"]) == [(memories / "project" / "freeze.md", memories)]
 
 
+def test_a_link_that_leads_out_of_the_folder_is_left_out_with_a_warning(store: Store, tmp_path: Path) -> None:
+    memories, elsewhere = tmp_path / "memories", tmp_path / "elsewhere"
+    (memories / "sub").mkdir(parents=True)
+    elsewhere.mkdir()
+    (memories / "freeze.md").write_text(FREEZE)
+    (memories / "again.md").symlink_to("sub/../freeze.md")
+    (elsewhere / "private.md").write_text("---\ntype: user\n---\nmy diary")
+    (memories / "private.md").symlink_to(elsewhere / "private.md")
+    (memories / "up.md").symlink_to("../elsewhere/private.md")
+    (memories / "sub" / "folder").symlink_to(elsewhere, target_is_directory=True)
+    (memories / "loop.md").symlink_to("loop.md")
+    with pytest.warns(UserWarning, match="a link out of .*memories, left out; import") as told:
+        assert import_files(store, namespace="alice", paths=[memories]) == 2
+    assert [str(one.message).split(": ")[0] for one in told] == [f"{memories}/{name}.md" for name in ("private", "up")]
+    assert [record.title for record in store.list(namespace="alice")] == ["Release freeze"]
+    linked = tmp_path / "linked"
+    linked.symlink_to(memories, target_is_directory=True)
+    told_to: list[str] = []
+    assert len(files_in([linked, memories / "private.md"], told_to.append)) == 3
+    assert len(told_to) == 2
+
+
 @pytest.mark.parametrize(
     ("content", "kind", "said"),
     [

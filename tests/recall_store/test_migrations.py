@@ -62,3 +62,26 @@ def test_a_store_of_version_1_keeps_its_memories_and_finds_them_by_words_and_nei
     assert db.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
     db.execute("INSERT INTO words (words) VALUES ('integrity-check')")
     db.close()
+
+
+def test_a_store_of_version_2_finds_emoji_and_words_with_unseen_characters_after_it_was_opened(tmp_path: Path) -> None:
+    path = tmp_path / "memories.db"
+    texts = ["🎉🎉🎉", "the pass\u200bword is in the vault", "the boat is green"]
+    with open_store(f"sqlite:///{path}") as store:
+        store.upsert(namespace="n", records=[Record(id=str(i), text=text) for i, text in enumerate(texts)])
+        store.search(namespace="n", query="boat")
+    db = sqlite3.connect(path)
+    db.execute("UPDATE words SET body = CASE rowid WHEN 1 THEN '' WHEN 2 THEN '1qpass 1qword 1qvault' ELSE body END")
+    db.execute("UPDATE vectors SET length = 0, text_length = 0 WHERE key = 1")
+    db.execute("PRAGMA user_version = 2")
+    db.commit()
+    db.close()
+    for _ in range(2):
+        with open_store(f"sqlite:///{path}") as store:
+            for query, id in (("🎉🎉🎉", "0"), ("password vault", "1"), ("boat", "2")):
+                assert [match.record.id for match in store.search(namespace="n", query=query)] == [id]
+    db = sqlite3.connect(path)
+    assert db.execute("PRAGMA user_version").fetchone() == (3,)
+    assert db.execute("SELECT length, text_length FROM vectors ORDER BY key").fetchall() == [(3, 3), (2, 2), (2, 2)]
+    db.execute("INSERT INTO words (words) VALUES ('integrity-check')")
+    db.close()

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +31,8 @@ from recall_store import (
     postgresql_vectors,
 )
 from recall_store.engines.postgresql import PostgresqlStore
+from recall_store.jsonl import keep, records_in
+from recall_store.markdown import import_files
 from recall_store.postgresql_pool import parse_url
 from recall_store.postgresql_tables import find
 from tests.recall_store.fakes import LetterEmbedder
@@ -357,7 +360,29 @@ def test_a_later_migration_runs_once_over_what_is_there(url: str, monkeypatch: p
                 assert found(store, "probe") == ["probe alpha"]
     finally:
         sql("ALTER TABLE meta DROP COLUMN note")
+        sql("DELETE FROM version WHERE number >= %s", len(postgresql_schema.MIGRATIONS))
+
+
+def test_a_store_of_version_1_finds_emoji_and_words_with_unseen_characters_after_it_was_opened(url: str) -> None:
+    with open_store(url) as store:
+        add(store, "🎉🎉🎉", "the pass\u200bword is in the vault", "the boat is green")
+        [[term]] = [store._stems.of(["vault"])]  # type: ignore[attr-defined]
+    try:
         sql("DELETE FROM version WHERE number > 1")
+        sql("DELETE FROM postings WHERE key IN (1, 2)")
+        sql("UPDATE memories SET terms = '{}', length = 0, text_length = 0 WHERE key IN (1, 2)")
+        sql("UPDATE memories SET terms = %s WHERE key = 2", [term, "pass", "word"])
+        sql("INSERT INTO postings SELECT bucket, namespace_id, 'pass', key, 1 FROM memories WHERE key = 2")
+    finally:
+        open_store(url).close()
+    with open_store(url) as store:
+        for query, text in (("🎉🎉🎉", "🎉🎉🎉"), ("password vault", "the pass\u200bword is in the vault")):
+            assert found(store, query) == [text]
+    assert sql("SELECT length, text_length FROM memories ORDER BY key") == [(3, 3), (2, 2), (2, 2)]
+    assert sql("SELECT count(*) FROM postings WHERE term = 'pass'") == [(0,)]
+    assert sql("SELECT number FROM version ORDER BY number") == [
+        (number,) for number in range(1, len(postgresql_schema.MIGRATIONS) + 1)
+    ]
 
 
 def test_a_role_that_may_only_read_and_write_rows_is_enough_once_the_tables_are_there(url: str) -> None:
@@ -587,6 +612,50 @@ def test_vectors_of_any_dimension_are_stored_searched_and_indexed(
         if dimension > 1:
             assert exact[0].record.text == "point 7"
             assert store.search(namespace="n", query="where is 7", top_k=1) == exact
+
+
+class Fan(LetterEmbedder):
+    """One of 26 directions by the number in the text."""
+
+    id = "fan/1"
+
+    def embed(self, texts: Any) -> Any:
+        return np.eye(26, dtype=np.float32)[[int(text.split()[-1]) % 26 for text in texts]]
+
+
+@pytest.mark.parametrize("way", ["import_", "jsonl", "markdown", "index"])
+def test_what_becomes_large_by_an_import_of_any_kind_has_its_index(
+    way: str, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgresql_vectors, "EXACT_BELOW", 20)
+    lines = [f'{{"text": "point {i}"}}' for i in range(30)]
+    with open_store(url, embedder=Fan()) as store:
+        assert isinstance(store, PostgresqlStore)
+        if way == "import_":
+            store.import_(namespace="n", lines=lines)
+        elif way == "jsonl":
+            keep(store, "n", records_in(lines))
+        elif way == "markdown":
+            for i in range(30):
+                (tmp_path / f"{i}.md").write_text(f"---\ntype: user\n---\npoint {i}\n")
+            import_files(store, namespace="n", paths=[tmp_path])
+        else:
+            store.upsert(namespace="n", records=[Record(text=f"point {i}") for i in range(30)])
+            store.index()
+        with store._pool.reading() as db:
+            here = find(db, "n")
+            assert here is not None and postgresql_vectors.index_of(db, here, 26) == "vector(26)"
+
+
+def test_a_vacuum_indexes_what_is_there_also_after_another_process_changed_the_embedder(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgresql_vectors, "EXACT_BELOW", 20)
+    with open_store(url) as one, open_store(url) as two:
+        one.upsert(namespace="n", records=[Record(text=f"point {i}") for i in range(30)])
+        two.reindex(embedder=Fan())
+        one.vacuum()
+        assert len(two.search(namespace="n", query="where is point 7", top_k=30)) == 30
 
 
 # ---- plans

@@ -26,7 +26,13 @@ ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=()), max_size=300)
         ("步2", ["2"]),
         ("हिन्दी สวัสดี", ["हिन्दी", "สวัสดี"]),
         ("snake_case", ["snake", "case"]),
-        ("🎉 ?!", []),
+        ("🎉 ?!", ["🎉"]),
+        ("cool👍🏽yes❤️", ["cool", "👍", "❤"]),
+        ("👨\u200d👩\u200d👧 🇩🇪🇫🇷", ["👨", "👩", "👧", "🇩🇪", "🇫🇷"]),
+        ("→ ° © ?!", []),
+        ("Zusammen\u00adarbeit pass\u200bword \u202eboat\u202c", ["zusammenarbeit", "password", "boat"]),
+        ("می\u200cخواهم", ["میخواهم"]),
+        ("สวัสดี\u200bครับ", ["สวัสดี", "ครับ"]),
     ],
 )
 def test_words_are_normal_lower_case_pairs_without_stop_words(text: str, expected: list[str]) -> None:
