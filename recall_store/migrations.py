@@ -138,8 +138,6 @@ def migrate(connection: sqlite3.Connection) -> None:
         return
     from sqlite_utils import Database
 
-    from .base import Record
-
     db = Database(connection, execute_plugins=False)
     for step in MIGRATIONS[done:]:
         step(db)

@@ -96,7 +96,8 @@ def more_words(db: Connection) -> None:
 
     stems, touched = Stems(), set()
     with db.cursor(name="memories") as reading:
-        reading.execute(f"SELECT bucket, namespace_id, key, {tables.COLUMNS} FROM memories")  # type: ignore[arg-type, unused-ignore]
+        statement = f"SELECT bucket, namespace_id, key, {tables.COLUMNS} FROM memories"  # noqa: S608
+        reading.execute(statement)  # type: ignore[arg-type, call-overload, unused-ignore]
         for bucket, namespace_id, key, *row in reading:
             record = rows.from_row(row)
             if is_of_new_words(rows.embedding_text(record)):
