@@ -189,7 +189,7 @@ def test_a_wrong_hooks_file_is_refused_when_wrapping(plain, tmp_path):
 def test_recall_needs_an_explicit_user(model, plain, tmp_path):
     from recall_store import Record
 
-    with Middleware.from_settings(store=f"sqlite:///{tmp_path}/m.db") as app:
+    with Middleware.from_settings(store=f"sqlite:///{tmp_path}/m.db", recall_timeout=60) as app:
         app.store.upsert(namespace="alice", records=[Record(text="the CI runner is called brontes")])
         ask(app.wrap(plain), "what is our CI runner called?")
         ask(app.wrap(plain, session=app.open("s", user="alice")), "what is our CI runner called?")

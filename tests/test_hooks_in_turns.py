@@ -27,10 +27,6 @@ def told(captured: Captured) -> list[tuple[str, object, bool]]:
     )
 
 
-async def slow(payload: Any) -> None:
-    await asyncio.sleep(60)
-
-
 def file_of(tmp_path: Path, *entries: dict[str, Any]) -> str:
     file = tmp_path / "hooks.json"
     file.write_text(json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": list(entries)}]}}))
@@ -39,15 +35,29 @@ def file_of(tmp_path: Path, *entries: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("kind", ["async function", "command", "two commands"])
 def test_a_hook_of_a_cancelled_turn_has_a_span_that_says_so(kind: str, tmp_path: Path) -> None:
+    async def slow(payload: Any) -> None:
+        (tmp_path / "runs-slow").touch()
+        await asyncio.sleep(60)
+
+    async def cut(limit: asyncio.Timeout, names: list[str]) -> None:
+        for _ in range(6000):
+            if all((tmp_path / f"runs-{name}").exists() for name in names):
+                break
+            await asyncio.sleep(0.01)
+        limit.reschedule(0)
+
     async def run(captured: Captured) -> None:
         commands = {"command": ["a"], "two commands": ["a", "b"]}.get(kind, [])
-        file = file_of(tmp_path, *({"type": "command", "name": name, "command": "sleep 60"} for name in commands))
+        sleeps = {name: f"touch {tmp_path}/runs-{name}; sleep 60" for name in commands}
+        file = file_of(tmp_path, *({"type": "command", "name": name, "command": it} for name, it in sleeps.items()))
         hooks = [slow] if not commands else []
         app = Middleware(Settings(hooks_file=file if commands else None), hooks=hooks, **captured.providers)
         client = app.wrap(captured.model.async_openai())
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.3):
+            async with asyncio.timeout(60) as limit:
+                watch = asyncio.ensure_future(cut(limit, commands or ["slow"]))
                 await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}])
+        await watch
         # The threads of its hooks find out by themselves.
         for _ in range(3000):
             if len(told(captured)) >= len(commands):

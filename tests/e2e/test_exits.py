@@ -133,8 +133,9 @@ async def leave_async(how: str, here: Place) -> list[str]:
 async def cancelled(wire: Wire, work: Callable[[], Any]) -> Any:
     """Run it in a task of its own and cancel that once the wire hangs."""
     task = asyncio.ensure_future(work())
-    while not (wire.hangs or task.done()):
-        await asyncio.sleep(0.001)
+    hangs = asyncio.ensure_future(wire.hangs.wait())
+    await asyncio.wait([task, hangs], return_when=asyncio.FIRST_COMPLETED)
+    hangs.cancel()
     task.cancel()
     return await task
 
@@ -174,7 +175,7 @@ def seen_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[Callab
             ) as app:
                 outcomes, wires = [], []
                 for wraps in (False, True):
-                    mine = replace(wire, requests=[])
+                    mine = replace(wire, requests=[], hangs=asyncio.Event())
                     client = mine.client(is_async=is_async)
                     here = Place(wire.endpoint, is_async, mine, app.wrap(client) if wraps else client)
                     outcomes.append(outcome(lambda here=here: work(here)))
@@ -289,8 +290,7 @@ def test_a_timeout_that_runs_out_is_a_cancel(endpoint: str, stream: bool, seen_o
                 pass
 
         async def once_it_hangs() -> None:
-            while not here.wire.hangs:
-                await asyncio.sleep(0.001)
+            await here.wire.hangs.wait()
             patience.reschedule(0)
 
         watch = asyncio.ensure_future(once_it_hangs())

@@ -55,7 +55,7 @@ class Wire:
     text: str = "one two three"
     message: str = "scripted"
     requests: list[bytes] = field(default_factory=list)
-    hangs: bool = False
+    hangs: asyncio.Event = field(default_factory=asyncio.Event)
 
     def client(self, *, is_async: bool) -> Any:
         """The SDK's client of this endpoint; no retries."""
@@ -84,7 +84,7 @@ class Wire:
         return httpx2.Response(status, headers={"content-type": kind}, content=self._sent_async(events))
 
     async def _hang(self) -> None:
-        self.hangs = True
+        self.hangs.set()
         await asyncio.sleep(60)
 
     def _streams(self, request: httpx2.Request) -> bool:

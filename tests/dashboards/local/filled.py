@@ -79,6 +79,7 @@ def _talk(served: Any, transcripts: Path, store: str, sessions: int) -> None:
     app = Middleware.from_settings(
         transcripts=transcripts,
         store=store,
+        recall_timeout=60,
         user="ann",
         tracer_provider=provider,
         hooks=[added, guard],
