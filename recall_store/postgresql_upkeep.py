@@ -110,3 +110,5 @@ def _index(db: Connection, found: Namespace, dimension: int) -> None:
         f" WITH (ef_construction = 128) WHERE namespace_id = {found.id} AND generation = {found.generation}"
     )
     db.execute(cast(Any, statement))
+    # Until a server has counted them itself, it plans for a few rows.
+    run(db, f"ANALYZE memories_{found.bucket:02}, vectors_{found.bucket:02}, postings_{found.bucket:02}")

@@ -65,7 +65,7 @@ def nearest(db: Connection, found: Namespace, asked: Question, also: Keys) -> tu
         if len(by_index.keys) >= min(asked.at_most, asked.kept):
             some = run(db, beside, (text, found.id, found.generation, also.tolist()))
             return by_index, _cosines(some, also)
-    terms, values = _kept(found, asked)
+    terms, values = _kept(found, asked, "vectors.key = ANY(ARRAY(SELECT key FROM memories WHERE {}))")
     statement = (
         f"(SELECT key, vector <#> %s::vector AS distance, FALSE FROM vectors WHERE {found.rows} AND generation = %s"  # noqa: S608
         f"{terms} ORDER BY distance, key DESC LIMIT %s) UNION ALL {beside}"
@@ -105,7 +105,9 @@ def _by_index(db: Connection, found: Namespace, asked: Question, text: str, inde
         " SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off;"
         f" SET LOCAL hnsw.ef_search = {min(max(asked.at_most, _BREADTH), 1000)}"
     )
-    terms, values = _kept(found, asked)
+    # OFFSET 0 keeps it a look at one memory: as a join it may be one over all of them, for each.
+    alone = "EXISTS (SELECT 1 FROM memories WHERE {} AND memories.key = vectors.key OFFSET 0)"
+    terms, values = _kept(found, asked, alone)
     # Numbers and no values: the index is of this namespace alone, and a plan has to know that it is meant.
     statement = (
         f"SELECT key, vector <#> %s::vector FROM vectors WHERE bucket = {found.bucket}"  # noqa: S608
@@ -117,13 +119,15 @@ def _by_index(db: Connection, found: Namespace, asked: Question, text: str, inde
     return _near(some)
 
 
-def _kept(found: Namespace, asked: Question) -> tuple[str, list[Any]]:
-    """SQL that is true for the vectors of the memories that count, starting with AND, and its values."""
+def _kept(found: Namespace, asked: Question, chosen: str) -> tuple[str, list[Any]]:
+    """SQL that is true for the vectors of the memories that count, starting with AND, and its values.
+
+    `chosen` says that a memory for which {} is true is this vector's.
+    """
     if not asked.chosen.any:
         where, values = alive(found, asked.now)
         more, others = condition(asked.chosen)
-        inner = f"SELECT 1 FROM memories WHERE {where}{more} AND memories.key = vectors.key"  # noqa: S608
-        return f" AND EXISTS ({inner})", [*values, *others]
+        return f" AND {chosen.format(where + more)}", [*values, *others]
     if len(asked.expired):
         return " AND NOT key = ANY(%s::bigint[])", [asked.expired.tolist()]
     return "", []

@@ -704,3 +704,27 @@ def test_a_search_reads_the_partition_of_its_namespace_by_its_indexes(store: Pos
         for plan in explained:
             assert set(re.findall(r" on (?:postings|vectors|memories|namespaces)_(\d\d)", plan)) <= {f"{bucket:02}"}
             assert not any(f"Seq Scan on {table}" in plan for table in ("postings", "vectors", "memories"))
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_filter_is_no_join_of_every_vector_with_every_memory_also_where_no_table_was_counted(
+    large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pgvector#259: what the planner thinks of the tables is nothing that an answer may depend on.
+
+    It took 2.7 s for 3,000 memories, and so a timeout for 20,000, until the server had counted them.
+    """
+    monkeypatch.setattr(postgresql_vectors, "EXACT_BELOW", 50 if large else 20_000)
+    sql("DROP SCHEMA IF EXISTS uncounted CASCADE")
+    with open_store(server().url("uncounted"), embedder=Fan()) as store:
+        assert isinstance(store, PostgresqlStore)
+        records = [Record(text=f"point {i}", metadata={"odd": i % 2}) for i in range(400)]
+        store.upsert(namespace="n", records=records)
+        where = {"metadata": {"odd": 1}}
+        if large:
+            store.index()
+        explained = plans(store, lambda: found(store, "where is point 7", where=where))
+        [near] = [plan for plan in explained if "<#>" in plan]
+        assert "Join" not in near and "Nested Loop" not in near
+        assert ("near_" in near) is large
+        assert len(store.search(namespace="n", query="where is point 7", top_k=200, where=where)) == 200
