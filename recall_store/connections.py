@@ -154,6 +154,7 @@ class Connections:
             else:
                 if time.monotonic() > deadline:
                     raise OpenError(f"{self.path} cannot use a write-ahead log; put it on a local disk")
+                time.sleep(0.01)
 
     @contextlib.contextmanager
     def _words_for_errors(self) -> Iterator[None]:
@@ -185,6 +186,8 @@ def _in_our_words(error: sqlite3.Error, path: Path, busy_seconds: float) -> Stor
         return OpenError(f"{path} cannot be written; check the permissions of the file and its folder")
     if code == sqlite3.SQLITE_FULL:
         return OpenError(f"the disk of {path} is full; free some space")
+    if code == sqlite3.SQLITE_PROTOCOL:
+        return OpenError(f"{path} cannot be locked; put it on a local disk")
     if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR):
         return OpenError(f"{path} cannot be opened or read; check the path, its permissions and the disk")
     return StoreError(f"SQLite refused an operation on {path} ({getattr(error, 'sqlite_errorname', 'unknown')})")

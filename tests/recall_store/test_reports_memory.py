@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from middleware import Middleware, Settings, Submission
 from middleware.testing import Captured, capture
 from recall_store import Record
+from recall_store.engines.sqlite import SqliteStore
 
 TAG = "firsthand:recalled-memory"
 
@@ -131,6 +133,35 @@ def test_m01_a_hooks_text_is_no_part_of_the_question(tmp_path: Path) -> None:
         sent = json.dumps(captured.requests[0])
         assert "tabs, never spaces" in sent
         assert "elephants are big" not in sent
+
+
+class Failing(SqliteStore):
+    """Its search raises, or hangs until the test lets go."""
+
+    def __init__(self, path: Path, *, hangs: bool) -> None:
+        super().__init__(path)
+        self.hangs = hangs
+        self.let_go = threading.Event()
+
+    def search(self, **asked: Any) -> Any:
+        if self.hangs:
+            self.let_go.wait(60)
+            return super().search(**asked)
+        raise OSError("the disk is gone")
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+def test_m05_a_recall_that_fails_or_hangs_keeps_no_prompt_from_being_sent(hangs: bool, tmp_path: Path) -> None:
+    with room(tmp_path, recall_timeout=0.01 if hangs else 60) as (captured, app):
+        assert app.store is not None
+        app.store.close()
+        app._wiring.store = store = Failing(tmp_path / "m.db", hangs=hangs)
+        store.upsert(namespace="ada", records=[Record(text="the runner is called brontes")])
+        turn(app, app.wrap(captured.model.openai()), "what is the runner called?", None)
+        store.let_go.set()
+        assert [request["messages"] for request in captured.requests] == [
+            [{"role": "user", "content": "what is the runner called?"}]
+        ]
 
 
 def test_m08_a_prompt_is_never_taken_for_what_the_user_typed(tmp_path: Path) -> None:

@@ -90,15 +90,6 @@ os.kill(os.getpid(), signal.SIGKILL)
         assert [match.record.text for match in store.search(namespace="n", query="probe alpha")] == ["probe beta"]
 
 
-@pytest.mark.parametrize("count", [999, 1000, 1001, 1500])
-def test_answers_are_equal_before_and_after_reopening(tmp_path: Path, count: int) -> None:
-    with open_store(url_of(tmp_path)) as store:
-        store.upsert(namespace="n", records=[Record(text=f"note {i} on topic {i % 37}") for i in range(count)])
-        before = store.search(namespace="n", query="note on topic 5", top_k=20)
-    with open_store(url_of(tmp_path)) as store:
-        assert store.search(namespace="n", query="note on topic 5", top_k=20) == before
-
-
 def test_every_file_is_private(tmp_path: Path) -> None:
     old = os.umask(0)
     try:
