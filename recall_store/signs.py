@@ -19,6 +19,10 @@ Bits = NDArray[np.uint64]
 Mask = NDArray[np.bool_]
 
 _BLOCK = 16_384
+_IN_A_BYTE = 3
+"""Words whose ones together fit a uint8."""
+_SAMPLE = 16
+"""One of so many rows tells how near the nearest are."""
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -58,28 +62,58 @@ def closest(bits: Bits, query: Bits, hidden: Mask | None, count: int) -> Positio
     `bits` has shape (words, n), so that a pass reads each word's column in one go; `query` has shape (words,). Ties
     at the cut come with it, up to 2 * count positions. `hidden` rows are never among them.
     """
-    words, rows = bits.shape
-    # uint16: at 256 bits a distance no longer fits a uint8.
-    distance = np.zeros(rows, dtype=np.uint16)
-    flipped = np.empty(min(rows, _BLOCK), dtype=np.uint64)
-    ones = np.empty(len(flipped), dtype=np.uint8)
-    for start in range(0, rows, _BLOCK):
-        block = distance[start : start + _BLOCK]
-        xor, popped = flipped[: len(block)], ones[: len(block)]
-        for word in range(words):
-            np.bitwise_xor(bits[word, start : start + _BLOCK], query[word], out=xor)
-            np.bitwise_count(xor, out=popped)
-            block += popped
-    farthest = words * 64
+    distance = _distances(bits, query)
+    farthest = len(bits) * 64
     if hidden is not None:
         distance[hidden] = farthest + 1
-    reached = np.cumsum(np.bincount(distance, minlength=farthest + 2)[: farthest + 1])
-    cut = min(int(np.searchsorted(reached, count)), farthest)
-    found = np.flatnonzero(distance <= cut)
+    found = _within(distance, count, farthest)
     if len(found) > 2 * count:
         nearest = np.argsort(distance[found], kind="stable")[: 2 * count]
         found = np.sort(found[nearest])
     return found
+
+
+def _distances(bits: Bits, query: Bits) -> NDArray[np.uint16]:
+    """How many sign bits of each row differ. uint16: at 256 bits a distance no longer fits a uint8."""
+    words, rows = bits.shape
+    distance = np.zeros(rows, dtype=np.uint16)
+    flipped = np.empty(min(rows, _BLOCK), dtype=np.uint64)
+    ones, some = np.empty((2, len(flipped)), dtype=np.uint8)
+    for start in range(0, rows, _BLOCK):
+        block = distance[start : start + _BLOCK]
+        xor, popped, summed = flipped[: len(block)], ones[: len(block)], some[: len(block)]
+        for word in range(words):
+            np.bitwise_xor(bits[word, start : start + _BLOCK], query[word], out=xor)
+            if word % _IN_A_BYTE == 0:
+                np.bitwise_count(xor, out=summed)
+            else:
+                np.bitwise_count(xor, out=popped)
+                summed += popped
+            if word % _IN_A_BYTE == _IN_A_BYTE - 1 or word == words - 1:
+                block += summed
+    return distance
+
+
+def _within(distance: NDArray[np.uint16], count: int, farthest: int) -> Positions:
+    """Positions of the `count` least distances that are not over `farthest`, and of all that tie with the last.
+
+    A histogram of all costs as much as two words of the pass; one of a sample says where to look for the cut.
+    """
+    guess = farthest
+    if len(distance) > 4 * _SAMPLE * count:
+        guess = _cut(distance[::_SAMPLE], 2 * count // _SAMPLE + 8, farthest)
+    found = np.flatnonzero(distance <= guess)
+    if len(found) < count and guess < farthest:
+        found = np.flatnonzero(distance <= farthest)
+    near = distance[found]
+    cut = _cut(near, count, farthest)
+    return found[near <= cut]
+
+
+def _cut(distance: NDArray[np.uint16], count: int, farthest: int) -> int:
+    """The distance within which `count` are; `farthest` if there are fewer."""
+    reached = np.cumsum(np.bincount(distance, minlength=farthest + 2)[: farthest + 1])
+    return min(int(np.searchsorted(reached, count)), farthest)
 
 
 def row_checksums(keys: Keys, vectors: Floats) -> NDArray[np.uint64]:

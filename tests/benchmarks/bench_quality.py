@@ -5,8 +5,8 @@
 The path may stand in FIRSTHAND_LOCOMO. The data (Maharana et al. 2024, CC BY-NC 4.0) is not part of this project.
 Each turn is a memory in its conversation's namespace; a question of categories 1 to 4 scores the share of its evidence
 among the answers. The no-answer set is a fifth of the questions of every *other* conversation, and the sentences of
-tests/data/no_answer.txt. `--choose` gives for each conversation the figures with the weight and floor that were best
-on the other conversations, and the trade-off between answers and silence.
+tests/data/no_answer.txt. `--choose` gives for each conversation the figures with the numbers that were best on the
+others: the weights of neighbours, of who and when, of the cosine, and what silence is decided by.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from recall_store import Record, Store, open_store, ranking
 from recall_store.embedders import load, names
 from recall_store.embedders.base import Embedder
+from tests.benchmarks.quality_choice import Query, choose
 
 POLLUTION = 2000
 """Characters of text that is not the user's."""
@@ -43,10 +44,6 @@ and must be reversible. On-call rotates on Mondays. Prefer small pull requests; 
 billing. The cache is warmed from the replica. Alerts go to the channel of the owning team. Current branch: main,
 clean. Open issues: flaky integration suite, slow cold start, dependency upgrade blocked by the linter.
 """
-AROUND = (-0.06, -0.04, -0.02, 0.0, 0.02, 0.04, 0.06)
-"""Floors that `--choose` tries, beside the shipped one."""
-ALLOWED = 0.045
-"""False answers that `--choose` allows on the conversations it chooses on."""
 
 
 class Question(NamedTuple):
@@ -180,99 +177,26 @@ def polluted(store: Store, conversations: Sequence[Conversation], name: str) -> 
     print(f"| {name} | {' | '.join(row)} |", flush=True)
 
 
-class Asked(NamedTuple):
-    """A query asked once, to be ranked again with other numbers.
-
-    `rows`: for each of the 100 best, whether it is evidence, its lexical share, its cosine and what it gained by who
-    and when. `evidence` and `floor` are what was compared to be silent or not.
-    """
-
-    rows: NDArray[np.float64]
-    wanted: int
-    evidence: float
-    floor: float
-
-
-def ask(store: Store, embedder: Embedder, namespace: str, query: str, wanted: frozenset[str]) -> Asked:
-    """Search once, without silence, and keep the numbers."""
-    seen: list[tuple[float, float]] = []
-    plain = ranking.is_answer
-
-    def spy(shared: ranking.Shared, cosine: NDArray[np.float32], *, keywords: bool, floor: float) -> bool:
-        seen.append((ranking.evidence(shared, cosine, keywords=keywords), ranking.floor_of(shared.living, floor)))
-        return True
-
-    ranking.is_answer = spy
-    try:
-        matches = store.search(namespace=namespace, query=query, top_k=100)
-    finally:
-        ranking.is_answer = plain
-    rows = [
+def left_out(store: Store, embedder: Embedder, conversations: Sequence[Conversation]) -> None:
+    """Print the figures of each conversation with the numbers that the others chose."""
+    asked = [
         (
-            match.record.id in wanted,
-            match.lexical,
-            max(match.cosine, 0.0),
-            match.score - match.lexical - embedder.weight * max(match.cosine, 0.0),
+            one.name,
+            [Query(*question) for question in one.questions],
+            [Query(text, frozenset()) for text in no_answer(one, conversations)],
         )
-        for match in matches
-    ]
-    found, low = seen[0] if seen else (float("-inf"), 0.0)
-    return Asked(np.array(rows, np.float64).reshape(-1, 4), len(wanted), found, low)
-
-
-def again(asked: Asked, weight: float, more: float) -> tuple[float, float, bool]:
-    """Recall of evidence at 5 and at 10 and whether there was an answer, with another weight and a floor `more`."""
-    if asked.evidence < asked.floor + more or not len(asked.rows):
-        return 0.0, 0.0, False
-    evidence, lexical, cosine, gained = asked.rows.T
-    order = np.argsort(-(lexical + weight * cosine + gained), kind="stable")
-    hits = np.cumsum(evidence[order[:10]]) / max(asked.wanted, 1)
-    return float(hits[:5][-1]), float(hits[-1]), True
-
-
-def choose(store: Store, embedder: Embedder, conversations: Sequence[Conversation]) -> None:
-    """Print the trade-off, and the figures of each conversation with the numbers that the others chose."""
-    weights = [embedder.weight * times for times in (0.25, 0.5, 1, 1.5, 2)]
-    figures: dict[tuple[float, float], list[NDArray[np.float64]]] = {}
-    right = [[ask(store, embedder, one.name, *asked) for asked in one.questions] for one in conversations]
-    wrong = [
-        [ask(store, embedder, one.name, query, frozenset()) for query in no_answer(one, conversations)]
         for one in conversations
     ]
-    for pair in itertools.product(weights, AROUND):
-        figures[pair] = [
-            np.array(
-                [
-                    *np.mean([again(asked, *pair)[:2] for asked in good], axis=0),
-                    np.mean([again(asked, *pair)[2] for asked in bad]),
-                ]
-            )
-            for good, bad in zip(right, wrong, strict=True)
-        ]
-    sizes = np.array([len(one.questions) for one in conversations], np.float64)
-
-    def overall(found: Sequence[NDArray[np.float64]], of: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.array(np.average(found, axis=0, weights=of))
-
-    print(f"\n| {embedder.name}, floor | recall@5 | recall@10 | false answers |\n|---|---|---|---|")
-    for more in AROUND:
-        row = overall(figures[embedder.weight, more], sizes)
-        print(f"| {embedder.floor + more:.3f} | {' | '.join(f'{value:.3f}' for value in row)} |")
-    left, chosen = [], []
-    for number in range(len(conversations)):
-        kept = np.arange(len(conversations)) != number
-        rest = {
-            pair: overall([row for row, keep in zip(found, kept, strict=True) if keep], sizes[kept])
-            for pair, found in figures.items()
-        }
-        best = max((pair for pair in rest if rest[pair][2] <= ALLOWED), key=lambda pair: rest[pair][0])
-        chosen.append(f"{best[0]:g}/{embedder.floor + best[1]:g}")
-        left.append(figures[best][number])
-    five, ten, mistaken = overall(left, sizes)
+    (five, ten, wrong), chosen = choose(store, embedder, asked)
     print(
         f"\n{embedder.name}, each conversation with the numbers of the others: recall@5 {five:.3f}, @10 {ten:.3f}, "
-        f"false answers {mistaken:.3f}; weight/floor chosen: {', '.join(chosen)}; "
-        f"shipped: {embedder.weight:g}/{embedder.floor:g}",
+        f"false answers {wrong:.3f}\n\n| left out | neighbours | who, when | cosine | words | floor |\n{'|---' * 6}|"
+    )
+    for one, choice in zip(conversations, chosen, strict=True):
+        print(f"| {one.name} | " + " | ".join(f"{value:g}" for value in choice) + " |")
+    print(
+        f"| shipped | {ranking.COLUMN_WEIGHTS[-1]:g} | {ranking.MENTION:g} | {embedder.weight:g} "
+        f"| {ranking.WORDS_SHARE:g} | {embedder.floor:g} |",
         flush=True,
     )
 
@@ -282,7 +206,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, nargs="?", default=os.environ.get("FIRSTHAND_LOCOMO"))
     parser.add_argument("--embedder", action="append", choices=names())
-    parser.add_argument("--choose", action="store_true", help="leave one conversation out, and the trade-off")
+    parser.add_argument("--choose", action="store_true", help="leave one conversation out")
     parser.add_argument("--each", action="store_true", help="a row a conversation")
     parser.add_argument("--no-pollution", action="store_true")
     arguments = parser.parse_args()
@@ -309,7 +233,7 @@ def main() -> int:
                 polluted(store, conversations, name)
         if arguments.choose:
             for name, store in stores.items():
-                choose(store, embedders[name], conversations)
+                left_out(store, embedders[name], conversations)
         for store in stores.values():
             store.close()
     return 0
