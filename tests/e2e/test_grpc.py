@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,8 @@ def every_way_out(app: Middleware) -> int:
     made = 0
     for endpoint in ENDPOINTS:
         for is_async in (False, True):
+            gc.collect()
+            gc.freeze()
             for how in EXITS:
                 wire = scripted(endpoint, how, is_async=is_async)
                 wire.message = f"{CANARY}: {PROMPT}"

@@ -31,13 +31,15 @@ SPAN = {"chat": "chat m", "responses": "chat m", "messages": "chat m", "generate
 
 @contextlib.contextmanager
 def cheap_collections() -> Iterator[None]:
-    """In the block, `gc.collect()` looks at new objects only: it takes 0.2 s in a process that has all SDKs loaded."""
+    """In the block, `gc.collect()` looks at new objects only, also where SDKs were loaded since the tests began."""
     gc.collect()
     gc.freeze()
     try:
         yield
     finally:
         gc.unfreeze()
+        gc.collect()
+        gc.freeze()
 
 
 @dataclass
