@@ -14,15 +14,17 @@ from typing import Any, Final, Literal, TypeAlias
 from middleware import project, strip
 from middleware.transcript import injected_in, parse
 
+from .queries.refused import Refused
 from .queries.views import Place
 from .transcribed import Threads, key_of
 
-__all__ = ["Received", "Source", "TurnText", "turn_text"]
+__all__ = ["Received", "Source", "TurnText", "refusal", "turn_text"]
 
 Source: TypeAlias = Literal["user", "tool", "media", "memory", "hook", "subagent hook", "session hook"]
 
 _MOST_BYTES: Final = 1 << 26
 _PIECE: Final = 1 << 18
+_REASON: Final = 300
 _OTHERS: Final = 100
 """Records of other turns after which no more of this one is looked for: calls of one session may run at once."""
 
@@ -82,6 +84,14 @@ def turn_text(place: Place | None, key: str) -> TurnText:
     if not records:
         return TurnText(missing=f"transcript {place.path} was changed since it was read")
     return _text_of(records)
+
+
+def refusal(known: Refused, key: str) -> str:
+    """Who refused the turn `key` and, if its transcript is here, why; "" when neither is known."""
+    text = turn_text(known.place, key)
+    hook = known.hook or text.blocked_by
+    reason = " ".join((text.reason or "")[:_REASON].split())
+    return ": ".join(said for said in (hook, reason) if said)
 
 
 def _records(path: Path, position: int, key: bytes) -> Iterator[Mapping[str, Any]]:

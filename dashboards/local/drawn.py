@@ -1,21 +1,21 @@
-"""What a page draws of a turn: its spans as bars beside one another, and its texts as marked pieces."""
+"""What a page draws of a turn: its spans as bars beside one another, its texts as marked pieces, and their shares."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .contents import Received
+from .contents import Received, Source
 from .queries import SpanView
 from .shown import visible
 
-__all__ = ["Bar", "Piece", "bars", "pieces"]
+__all__ = ["Bar", "Piece", "Share", "bars", "pieces", "shares"]
 
 LONGEST: Final = 100_000
 """Characters of one text that a page shows; the rest is in the transcript."""
 
-_NAMES: Final = {
+_NAMES: Final[Mapping[Source, str]] = {
     "user": "typed",
     "tool": "tool result",
     "media": "attached",
@@ -48,6 +48,17 @@ class Piece:
     more: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """How much of what the model received is of one kind; `left` and `width` are thousandths of the whole."""
+
+    name: str
+    kind: str
+    chars: int
+    left: float
+    width: float
+
+
 def bars(spans: Sequence[SpanView]) -> tuple[Bar, ...]:
     """The spans on one line of time, in the order that they were given in."""
     if not spans:
@@ -68,7 +79,7 @@ def pieces(parts: Sequence[Received]) -> tuple[Piece, ...]:
     return tuple(
         Piece(
             name=_NAMES[part.source],
-            kind=part.source.replace(" ", "-"),
+            kind=_kind_of(part.source),
             text=visible(part.text[:LONGEST]),
             chars=len(part.text),
             injected=part.source not in ("user", "tool", "media"),
@@ -76,6 +87,26 @@ def pieces(parts: Sequence[Received]) -> tuple[Piece, ...]:
         )
         for part in parts
     )
+
+
+def shares(parts: Sequence[Received]) -> tuple[Share, ...]:
+    """Who wrote how much of a message, in the order in which each comes first in it; nothing of an empty one."""
+    chars: dict[Source, int] = {}
+    for part in parts:
+        chars[part.source] = chars.get(part.source, 0) + len(part.text)
+    whole = sum(chars.values())
+    made, left = [], 0.0
+    for source, number in chars.items() if whole else ():
+        width = number / whole * 1000
+        made.append(
+            Share(name=_NAMES[source], kind=_kind_of(source), chars=number, left=round(left, 1), width=round(width, 1))
+        )
+        left += width
+    return tuple(made)
+
+
+def _kind_of(source: Source) -> str:
+    return source.replace(" ", "-")
 
 
 def _kind(span: SpanView) -> str:

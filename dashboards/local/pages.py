@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,17 +15,17 @@ from starlette.staticfiles import StaticFiles
 
 from . import shown
 from .asked import OUTCOMES, PER_PAGE, RANGES, SESSION_SORTS, TURN_SORTS, Asked, BadAddress, asked_in
-from .contents import turn_text
-from .drawn import LONGEST, bars, pieces
+from .contents import refusal, turn_text
+from .drawn import LONGEST, bars, pieces, shares
 from .errors import DashboardError
-from .queries import Page, models, overview, sessions, status, turn, turns
+from .queries import Page, Refused, models, overview, refused, sessions, status, turn, turns
 from .server import Board
 
 __all__ = ["routes"]
 
 _HERE: Final = Path(__file__).parent
 _KEY_DIGITS: Final = 48
-_RECENT: Final = 8
+_RECENT: Final = 6
 _NO_STORE: Final = {"cache-control": "no-store"}
 
 _templates: Final = Environment(
@@ -36,7 +36,10 @@ _templates: Final = Environment(
     lstrip_blocks=True,
 )
 _templates.filters.update(
-    {name: getattr(shown, name) for name in ("count", "seconds", "share", "size", "moment", "visible", "money", "ago")}
+    {
+        name: getattr(shown, name)
+        for name in ("count", "seconds", "share", "size", "moment", "stamp", "visible", "money", "ago")
+    }
 )
 _templates.globals.update(ranges=tuple(RANGES), outcomes=OUTCOMES, longest=LONGEST)
 
@@ -81,8 +84,18 @@ def _front(board: Board, request: Request, now: float) -> Response:
         seen = overview(connection, asked.where, prices=board.prices)
         recent = turns(connection, asked.where, descending=True, limit=_RECENT, prices=board.prices)
         known = models(connection)
+        blocked = refused(connection, recent.items)
     return _rendered(
-        board, "overview.html", now, asked=asked, seen=seen, recent=recent, models=known, held=held, path="/"
+        board,
+        "overview.html",
+        now,
+        asked=asked,
+        seen=seen,
+        recent=recent,
+        reasons=_reasons(blocked),
+        models=known,
+        held=held,
+        path="/",
     )
 
 
@@ -105,9 +118,25 @@ def _listed(name: str, listed: Callable[..., Page], sorts: tuple[str, ...]) -> C
                 prices=board.prices,
             )
             known = models(connection)
-        return _rendered(board, f"{name}.html", now, asked=asked, found=found, models=known, held=held, path=f"/{name}")
+            blocked = refused(connection, found.items) if name == "turns" else {}
+        return _rendered(
+            board,
+            f"{name}.html",
+            now,
+            asked=asked,
+            found=found,
+            reasons=_reasons(blocked),
+            models=known,
+            held=held,
+            path=f"/{name}",
+        )
 
     return answer
+
+
+def _reasons(blocked: Mapping[str, Refused]) -> dict[str, str]:
+    """What to say of each blocked turn of a list. Read after the database was let go: files may be slow."""
+    return {key: refusal(known, key) for key, known in blocked.items()}
 
 
 def _turn(board: Board, request: Request, now: float) -> Response:
@@ -126,6 +155,7 @@ def _turn(board: Board, request: Request, now: float) -> Response:
                 one=one,
                 text=text,
                 received=pieces(text.received),
+                shares=shares(text.received),
                 bars=bars(one.spans),
                 path=f"/turn/{key}",
             )

@@ -7,7 +7,7 @@ import re
 from datetime import datetime
 from typing import Final
 
-__all__ = ["ago", "count", "moment", "money", "seconds", "share", "size", "visible"]
+__all__ = ["ago", "count", "moment", "money", "seconds", "share", "size", "stamp", "visible"]
 
 NOTHING: Final = "–"
 """For what nobody said."""
@@ -35,13 +35,14 @@ def count(value: float | None) -> str:
 def seconds(value: float | None) -> str:
     """A duration with its unit.
 
-    >>> seconds(0.00042), seconds(0.0123), seconds(1.5), seconds(75), seconds(7300)
-    ('0.42 ms', '12.3 ms', '1.50 s', '1 min 15 s', '2 h 1 min')
+    >>> seconds(0.00042), seconds(0.0123), seconds(0.5), seconds(1.5), seconds(75), seconds(7300)
+    ('0.42 ms', '12.3 ms', '500 ms', '1.50 s', '1 min 15 s', '2 h 1 min')
     """
     if value is None:
         return NOTHING
     if value < 0.9995:
-        return f"{value * 1000:.3g} ms" if value >= 0.000_005 else "0 ms"
+        places = 2 if value < 0.009_995 else 1 if value < 0.099_95 else 0
+        return f"{value * 1000:.{places}f} ms" if value >= 0.000_005 else "0 ms"
     if value < 59.995:
         return f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
     minutes, rest = divmod(round(value), 60)
@@ -58,7 +59,7 @@ def share(value: float | None) -> str:
         return NOTHING
     if 0 < value < 0.001:
         return "<0.1 %"
-    return f"{value * 100:.3g} %" if value < 0.9995 else "100 %"
+    return f"{value * 100:.1f} %" if 0 < value < 0.9995 else f"{value * 100:.0f} %"
 
 
 def size(value: int | None) -> str:
@@ -94,6 +95,11 @@ def money(value: float | None, currency: str) -> str:
 def moment(value: float | None) -> str:
     """A moment in this machine's time, to the second."""
     return NOTHING if value is None else datetime.fromtimestamp(value).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def stamp(value: float) -> str:
+    """The same for programs, with the offset from UTC."""
+    return datetime.fromtimestamp(value).astimezone().isoformat(timespec="seconds")
 
 
 def ago(value: float | None, now: float) -> str:

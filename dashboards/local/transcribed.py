@@ -103,7 +103,7 @@ def written_of(record: Mapping[str, Any], *, file: int, position: int, line: int
         at=_moment(figures.started, at),
         session=text_of(record.get("sessionId")) or "",
         user=text_of(record.get("userId")),
-        preview=_preview(record) if is_user else None,
+        preview=_preview(record, payload),
         typed=figures.sent - figures.injected.total(),
         added=added,
         recall=tuple(_recalled(payload.get("recall"))),
@@ -127,8 +127,15 @@ def _is_label(value: object) -> bool:
     return value is None or isinstance(value, str)
 
 
-def _preview(record: Mapping[str, Any]) -> str | None:
-    text = " ".join(project(record).text[: 4 * PREVIEW].replace("\0", "\ufffd").split())
+def _preview(record: Mapping[str, Any], payload: Mapping[str, Any]) -> str | None:
+    """How what was typed begins; of a refused prompt only if the transcript has it."""
+    if record.get("type") == "user":
+        words = project(record).text
+    elif record.get("subtype") == "prompt_blocked":
+        words = text_of(payload.get("prompt")) or ""
+    else:
+        return None
+    text = " ".join(words[: 4 * PREVIEW].replace("\0", "\ufffd").split())
     return text[:PREVIEW] or None
 
 

@@ -11,6 +11,7 @@ The texts of a turn are not in the file: `dashboards.local.contents.turn_text` r
 
 from .metrics import MetricSum, metric_sums
 from .overview import overview, step_of
+from .refused import Refused, refused
 from .sessions import models, sessions, status
 from .turns import turn, turns
 from .values import (
@@ -58,6 +59,7 @@ __all__ = [
     "Pollution",
     "RecallSummary",
     "RecallView",
+    "Refused",
     "SessionSort",
     "SessionSummary",
     "SpanView",
@@ -71,6 +73,7 @@ __all__ = [
     "metric_sums",
     "models",
     "overview",
+    "refused",
     "sessions",
     "status",
     "step_of",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -30,6 +31,7 @@ __all__ = ["turn", "turns"]
 
 _MOST_SPANS: Final = 2_000
 _MOST_LOGS: Final = 500
+_HEX: Final = re.compile("[0-9A-Fa-f]{4,32}")
 _ORDER: Final[Mapping[str, str]] = {
     "started": "started",
     "duration": "duration",
@@ -68,14 +70,20 @@ def turns(
 ) -> Page:
     """Turns that the filter lets through, as `TurnSummary`; those that have not ended too, with `outcome` None.
 
-    `search` looks in how prompts begin; `outcome`, `error_type` and `hook` (a name) keep the turns that have that.
+    `search` looks in how prompts begin, in the sessions' ids, and for trace ids that begin so;
+    `outcome`, `error_type` and `hook` (a name) keep the turns that have that.
     """
     said, values = conditions(where)
     # What has nothing but a hook or a recall may be no turn: its parent was never heard of.
     said.append("(outcome IS NOT NULL OR calls > 0)")
     if search:
-        said.append("preview LIKE ? ESCAPE '\\'")
-        values.append(like(search))
+        pattern = like(search)
+        found = ["preview LIKE ? ESCAPE '\\'", "session LIKE ? ESCAPE '\\'"]
+        values += [pattern, pattern]
+        if _HEX.fullmatch(search):
+            found.append("hex(trace_id) LIKE ?")
+            values.append(f"{search}%")
+        said.append(f"({' OR '.join(found)})")
     if outcome is not None:
         said.append("outcome = ?")
         values.append(outcome)

@@ -32,39 +32,72 @@
         button.append(...head.childNodes);
         head.append(button);
         button.addEventListener("click", () => {
-          const at = head.cellIndex, down = head.getAttribute("aria-sort") !== "descending";
-          for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-          head.setAttribute("aria-sort", down ? "descending" : "ascending");
-          const rows = [...table.tBodies[0].rows].sort((one, two) => {
-            const a = valueOf(one, at), b = valueOf(two, at);
-            const order = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
-            return down ? -order : order;
-          });
-          table.tBodies[0].append(...rows);
+          order(table, head.cellIndex, head.getAttribute("aria-sort") !== "descending");
         });
       }
     }
   };
+  const order = (table, at, down) => {
+    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+    table.tHead.rows[0].cells[at].setAttribute("aria-sort", down ? "descending" : "ascending");
+    const rows = [...table.tBodies[0].rows].sort((one, two) => {
+      const a = valueOf(one, at), b = valueOf(two, at);
+      const before = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b));
+      return down ? -before : before;
+    });
+    table.tBodies[0].append(...rows);
+  };
 
   const main = document.getElementById("main");
-  main.addEventListener("change", (event) => { if (event.target.matches("[data-sends]")) event.target.form.requestSubmit(); });
-  main.addEventListener("submit", (event) => {
+  // Arrow keys go through a list's choices: only a pointer's choice is sent at once, the others by "Show".
+  let byKey = false;
+  main.addEventListener("keydown", () => { byKey = true; });
+  main.addEventListener("pointerdown", () => { byKey = false; });
+  main.addEventListener("change", (event) => { if (!byKey && event.target.matches("[data-sends]")) event.target.form.requestSubmit(); });
+  main.addEventListener("formdata", (event) => {
     // An empty field is no filter: it stays out of the address.
-    for (const field of event.target.elements) if (field.name && field.value === "") field.disabled = true;
+    for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name);
   });
 
   const live = document.getElementById("live");
-  let known = null, timer = null;
+  let known = null, timer = null, shown = null;
   const renew = async () => {
     const answer = await fetch(location.href);
     if (!answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("main");
     if (!fresh) return;
-    const opened = [...main.querySelectorAll("details")].map((one) => one.open);
+    if (fresh.innerHTML === shown) return;
+    const before = state();
+    shown = fresh.innerHTML;
     main.replaceChildren(...fresh.childNodes);
-    main.querySelectorAll("details").forEach((one, at) => { one.open = Boolean(opened[at]); });
     sortable();
+    restore(before);
     changed();
+  };
+  // What a reader did on the page outlives what comes: opened parts, orders, places scrolled to, and the focus.
+  const scrolling = () => [...main.querySelectorAll(".said, .wide")];
+  const spot = (one) => one.id ? `#${CSS.escape(one.id)}` : one.matches("a[href]") ? `a[href="${CSS.escape(one.getAttribute("href"))}"]` : null;
+  const state = () => {
+    const held = main.contains(document.activeElement) ? document.activeElement : null;
+    const where = held && spot(held);
+    return {
+      where, nth: where ? [...main.querySelectorAll(where)].indexOf(held) : -1,
+      opened: [...main.querySelectorAll("details")].map((one) => one.open),
+      places: scrolling().map((one) => [one.scrollLeft, one.scrollTop]),
+      orders: [...main.querySelectorAll("table[data-sorts]")].map((table) => {
+        const head = table.querySelector("th[aria-sort]");
+        return head && [head.cellIndex, head.getAttribute("aria-sort") === "descending"];
+      }),
+    };
+  };
+  const restore = (before) => {
+    main.querySelectorAll("details").forEach((one, at) => { one.open = Boolean(before.opened[at]); });
+    main.querySelectorAll("table[data-sorts]").forEach((table, at) => { if (before.orders[at]) order(table, ...before.orders[at]); });
+    scrolling().forEach((one, at) => { if (before.places[at]) [one.scrollLeft, one.scrollTop] = before.places[at]; });
+    if (before.where === null) return;
+    const again = main.querySelectorAll(before.where)[before.nth] ?? main.querySelector(before.where);
+    again?.focus({ preventScroll: true });
+    again?.closest("tr:has(.when)")?.classList.add("at");
   };
   const look = async () => {
     try {

@@ -65,6 +65,36 @@ def test_a_blocked_turn_says_who_refused_it_and_why(full: Any) -> None:
     assert "Nothing: a hook refused the turn." in said
 
 
+def test_a_list_shows_what_a_refused_turn_had_typed_who_refused_it_and_why(full: Any) -> None:
+    for address in ("/", "/turns?outcome=blocked"):
+        said = page(full, address)
+        assert "drop the table users" in said
+        assert "refused by <bdi>guard: no &lt;i&gt;SQL&lt;/i&gt; here</bdi>" in said
+
+
+def test_a_list_is_searched_by_session_and_by_trace_id(full: Any) -> None:
+    ((trace,),) = full.rows("SELECT lower(hex(trace_id)) FROM turns WHERE session = 's2' AND preview LIKE 'why%'")
+    assert page(full, "/turns?q=s2").count('<td class="when">') == 6
+    assert page(full, f"/turns?q={trace}").count('<td class="when">') == 1
+    assert page(full, f"/turns?q={trace[:8].upper()}").count('<td class="when">') == 1
+    assert "Nothing matches <bdi>“100%”</bdi>" in page(full, "/turns?q=100%25")
+
+
+def test_what_only_streams_have_is_said_where_it_is_missing(full: Any) -> None:
+    assert "no answer was streamed: only streams have it" in page(full, "/")
+    assert "only answers that are streamed have it" in page(full, "/turns")
+
+
+def test_a_hooks_text_is_marked_with_the_hooks_name(full: Any) -> None:
+    said = page(full, f"/turn/{key_of(full, 'how do we deploy')}")
+    assert '<span class="mark">hook <bdi>added</bdi></span>' in said
+    assert re.findall(r'<rect class="(\w+)" x="([\d.]+)"', said)[:3] == [
+        ("user", "0.0"),
+        ("memory", "51.2"),
+        ("hook", "659.6"),
+    ]
+
+
 def test_hostile_text_is_escaped_and_named(full: Any) -> None:
     said = page(full, f"/turn/{key_of(full, '<script>')}")
     assert "&lt;script&gt;window.hurt=1&lt;/script&gt;" in said and "<script>window" not in said
