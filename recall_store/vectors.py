@@ -82,9 +82,13 @@ class View:
             known &= ~self.dead
         at = np.flatnonzero(known)
         sessions, positions = self._array["session"][at], self._array["position"][at]
-        order = np.lexsort((positions, sessions))
-        joined = sessions[order][1:] == sessions[order][:-1]
-        return Neighbours(rows=at[order], joined=joined) if joined.any() else None
+        joined = sessions[1:] == sessions[:-1]
+        # A conversation that was stored as it went is in its order already, and sorting is half of a first search.
+        if not (np.where(joined, positions[1:] >= positions[:-1], sessions[1:] > sessions[:-1])).all():
+            order = np.lexsort((positions, sessions))
+            at, sessions = at[order], sessions[order]
+            joined = sessions[1:] == sessions[:-1]
+        return Neighbours(rows=at, joined=joined) if joined.any() else None
 
     def hidden(self, *, only: Keys | None = None, without: Keys | None = None) -> Mask | None:
         """The rows that are no answer: dead, not among the keys `only`, or among `without`. None for no row."""

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from recall_store import Store, ranking, searching
 from recall_store.embedders.base import Embedder
 
-NEAR = (0.2, 0.3, 0.4, 0.5, 0.6)
-MENTIONS = (0.0, 0.15, 0.3, 0.45, 0.6)
-WEIGHTS = (0.5, 0.75, 1.0, 1.5, 2.0)
+NEAR = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0)
+MENTIONS = (0.0, 0.2, 0.3, 0.4, 0.5)
+WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5)
 """Times the embedder's own."""
-SHARES = (0.3, 0.4, 0.5, 0.6, 0.7)
-FLOORS = (-0.08, -0.06, -0.04, -0.02, 0.0, 0.02, 0.04, 0.06, 0.08)
+SHARES = (0.2, 0.3, 0.4, 0.5, 0.6)
+FLOORS = tuple(step / 100 for step in range(-16, 9, 2))
 """Beside the embedder's own."""
 ALLOWED = 0.045
 """False answers that are allowed on the conversations that are chosen on."""
