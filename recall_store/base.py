@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TYPES = frozenset({"user", "feedback", "project", "reference"})
 AUTHORS = frozenset({"user", "assistant", "tool", "import"})
 MAX_TEXT = 1_000_000
-"""Characters in one field of a record."""
+"""Characters in one field of a record; of `source` and `metadata` as JSON, which is looked at when it is stored."""
 MAX_ID = 512
 
 Progress = Callable[[int, int], None]

@@ -39,6 +39,7 @@ class Connections:
                 connection.close()
                 raise
         self._idle.append(connection)
+        self._file = _identity(path)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -108,6 +109,9 @@ class Connections:
     def _check_open(self) -> None:
         if self._closed:
             raise ClosedError(f"the store {self.path} was closed; open it again")
+        if _identity(self.path) != self._file:
+            # SQLite would go on with the file that nobody can find any more, and lose what is written into it.
+            raise OpenError(f"{self.path} was moved, deleted or replaced while it was open; open it again")
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -191,6 +195,15 @@ def _in_our_words(error: sqlite3.Error, path: Path, busy_seconds: float) -> Stor
     if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR):
         return OpenError(f"{path} cannot be opened or read; check the path, its permissions and the disk")
     return StoreError(f"SQLite refused an operation on {path} ({getattr(error, 'sqlite_errorname', 'unknown')})")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file is at `path`, or None."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _make_private(path: Path) -> None:

@@ -6,11 +6,14 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from .base import Record
+from .base import MAX_TEXT, Record
 from .errors import RecordError, ReservedTagError, SecretError
 from .reserved import reserved_tag
 from .secrets import find_secret, find_secrets
+from .text import as_seen
 
+_AT_MOST_ALL = 2 * MAX_TEXT
+"""Characters of a text with ligatures and the like written out."""
 _OBJECTS = ("source", "metadata")
 
 
@@ -23,6 +26,9 @@ def check_record(record: object) -> None:
     if not isinstance(record, Record):
         raise RecordError(f"records holds a {type(record).__name__}; give Record values")
     for name, text in _texts(record):
+        # One character may stand for eighteen, and all that follows takes as long as they do.
+        if len(text) > MAX_TEXT or (len(text) > _AT_MOST_ALL // 18 and len(as_seen(text)) > _AT_MOST_ALL):
+            raise RecordError(f"record field {name!r} is too long; the limit is {MAX_TEXT} characters")
         # A quote or a line end inside of a value is escaped in JSON, where a tag or a rule looks for it.
         for held in (text, *(_strings(getattr(record, name)) if name in _OBJECTS else ())):
             tag = reserved_tag(held)

@@ -27,6 +27,6 @@ def reserved_tag(text: str) -> str | None:
     in it that nobody sees, reads as one.
     """
     found = _TAG.search(text)
-    if found is None and not text.isascii():
-        found = _TAG.search(as_seen(text))
+    if found is None and (plain := as_seen(text)) is not text:
+        found = _TAG.search(plain)
     return found.group(1).lower() if found else None

@@ -101,7 +101,7 @@ def find_secret(text: str) -> str | None:
     Its compatibility form without what nobody sees counts, too: that is what an index would hold, and a reader copy.
     """
     found = _first(text)
-    if found is None and not text.isascii() and (plain := as_seen(text)) != text:
+    if found is None and (plain := as_seen(text)) is not text:
         found = _first(plain)
     return found
 

@@ -41,9 +41,12 @@ _ASCII_RUN = re.compile(r"[a-z0-9]+")
 _CJK = re.compile(rf"[{_CJK_RANGES}]+")
 _CJK_OR_NOT = re.compile(rf"[{_CJK_RANGES}]+|[^{_CJK_RANGES}]+")
 _BLOB = re.compile(r"\S*[A-Za-z0-9+/=_-]{100,}\S*")
+# Unicode's Default_Ignorable_Code_Point: nothing is drawn for them.
 _UNSEEN = re.compile(
-    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 # The same between letters of a word; but in Thai and its like a zero-width space is what stands between words.
 _BETWEEN = re.compile(rf"(?<![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff])\u200b|(?!\u200b){_UNSEEN.pattern}")
 _UNSAFE = re.compile("[\x00\ud800-\udfff]")
@@ -55,8 +58,14 @@ def clean(text: str) -> str:
 
 
 def as_seen(text: str) -> str:
-    """NFKC without what nobody sees (zero-width characters, soft hyphens, marks of direction), case and blanks kept."""
-    return text if text.isascii() else unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
+    """NFKC without what nobody sees (zero-width characters, marks of direction, controls), case and blanks kept.
+
+    `text` itself if it is that already.
+    """
+    seen = _CONTROL.sub("", text)
+    if not seen.isascii():
+        seen = unicodedata.normalize("NFKC", _UNSEEN.sub("", seen))
+    return text if seen == text else seen
 
 
 def normalise(text: str) -> str:

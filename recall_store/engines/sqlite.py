@@ -6,6 +6,7 @@ The database is the truth; a write of text, words and vector is one transaction.
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 from collections import OrderedDict
@@ -43,6 +44,7 @@ from ..text import clip, keywords_only, too_short, words
 from ..vector_file import DamagedError
 from ..vectors import Answer, NamespaceVectors, View
 
+_OURS = re.compile(r"\d+\.(index|vectors)")
 OPEN_NAMESPACES = 256
 """Namespaces whose vectors stay in memory (90 bytes a memory, and its mapped file)."""
 
@@ -236,7 +238,7 @@ class SqliteStore(Store):
             db.execute("VACUUM")
             _empty_log(db, self._connections.path)
         for path in self._folder.iterdir() if self._folder.is_dir() else ():
-            if path.suffix != ".lock":
+            if _OURS.match(path.name):
                 with contextlib.suppress(OSError):
                     path.unlink()
         with self._mutex:

@@ -143,3 +143,11 @@ def test_a_deleted_memory_is_in_no_byte_on_disk_after_vacuum_while_the_store_is_
             assert b"zanzibar" not in raw and not any(vector in raw for (vector,) in vectors[:150])
         assert other.search(namespace="n", query="zanzibar7 zanzibar9") == []
         assert len(other.search(namespace="n", query="kept", top_k=300)) == 200
+
+
+def test_an_operation_killed_between_two_statements_is_done_or_not_done() -> None:
+    """Some of its statements; all of them by hand."""
+    command = [sys.executable, "-m", "tests.recall_store.stepping", "--every", "29"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert len(ran.stdout.splitlines()) == 6

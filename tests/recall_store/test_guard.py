@@ -101,6 +101,9 @@ UNSEEN = [
     "<{}\u202e>",
     "<\ufb01rsthand:recalled-memory>",
     "<first\u200bhand\uff1arecalled-memory>",
+    "<firsthand\u115f:recalled-\u3164memory>",
+    "<firsthand:recalled\u034f-memory>",
+    "<first\x08hand:recalled-memory\x7f>",
 ]
 
 
@@ -117,11 +120,14 @@ def test_a_tag_is_found_where_json_would_escape_what_is_beside_it(field: str, va
             check_record(Record(**{"text": "x", field: held}))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("mark", ["\u200b", "\u00ad", "\u2060", "\ufeff"])
+UNDRAWN = "\u200b\u00ad\u2060\ufeff\u034f\u115f\u17b4\u180b\u3164\uffa0\U000e0041\x08\x7f\x9f"
+
+
 @pytest.mark.parametrize(("rule", "value"), SECRETS)
-def test_a_character_that_nobody_sees_hides_no_secret(rule: str, value: str, mark: str) -> None:
+def test_a_character_that_nobody_sees_hides_no_secret(rule: str, value: str) -> None:
     middle = len(value) - 6
-    assert find_secret(f"remember: {value[:middle]}{mark}{value[middle:]} please") is not None
+    for mark in UNDRAWN:
+        assert find_secret(f"remember: {value[:middle]}{mark}{value[middle:]} please") is not None, ascii(mark)
 
 
 @pytest.mark.parametrize("name", RESERVED_TAGS)
@@ -136,6 +142,25 @@ def test_every_field_with_words_is_looked_at(field: str) -> None:
     record = Record(**{"text": "x", field: {"k": [tag]} if field in ("source", "metadata") else tag})
     with pytest.raises(ReservedTagError, match=field):
         check_record(record)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        Record(text="x", metadata={"k": "word " * 200_001}),
+        Record(text="x", source={"session": "s" * 1_000_001}),
+        Record(text="\ufdfa" * 120_000),
+        Record(text="x", title="\ufdfa" * 1_000_000),
+    ],
+    ids=["metadata", "source", "text of ligatures", "title of ligatures"],
+)
+def test_what_takes_too_long_to_look_at_is_refused_by_its_length(record: Record) -> None:
+    with pytest.raises(RecordError, match="is too long; the limit is 1000000 characters"):
+        check_record(record)
+
+
+def test_a_text_of_the_full_length_is_looked_at() -> None:
+    check_record(Record(text="设备清单" * 250_000, title="word " * 200_000))
 
 
 def test_what_is_no_record_is_refused() -> None:

@@ -114,6 +114,42 @@ def test_deleted_words_are_in_no_file_after_vacuum(tmp_path: Path) -> None:
             assert path.is_dir() or b"zanzibar" not in path.read_bytes()
 
 
+def test_a_vacuum_deletes_no_file_of_somebody_else(tmp_path: Path) -> None:
+    with open_store(url_of(tmp_path)) as store:
+        store.upsert(namespace="n", records=[Record(text="probe alpha")])
+        store.search(namespace="n", query="probe")
+        folder = tmp_path / "memories.db-vectors"
+        (folder / "notes.txt").write_text("mine")
+        (folder / "1.index8half").write_text("of a rebuild that was killed")
+        store.vacuum()
+        assert sorted(path.name for path in folder.iterdir()) == ["1.lock", "notes.txt"]
+
+
+@pytest.mark.parametrize("how", ["deleted", "moved", "replaced"])
+def test_a_store_whose_file_is_gone_takes_nothing_that_would_be_lost(how: str, tmp_path: Path) -> None:
+    path = tmp_path / "memories.db"
+    with open_store(url_of(tmp_path)) as store:
+        store.upsert(namespace="n", records=[Record(text="probe alpha")])
+        if how == "deleted":
+            path.unlink()
+        else:
+            path.rename(tmp_path / "old.db")
+        if how == "replaced":
+            with open_store(url_of(tmp_path)) as other:
+                other.upsert(namespace="n", records=[Record(text="probe beta")])
+        for call in (
+            lambda: store.upsert(namespace="n", records=[Record(text="probe gamma")]),
+            lambda: store.search(namespace="n", query="probe"),
+            store.vacuum,
+        ):
+            with pytest.raises(OpenError, match=r"memories\.db was moved, deleted or replaced while it was open"):
+                call()
+        assert path.exists() is (how == "replaced")
+        if how == "moved":
+            (tmp_path / "old.db").rename(path)
+            assert len(store.search(namespace="n", query="probe")) == 1
+
+
 def test_vacuum_gives_the_room_of_deleted_memories_back(tmp_path: Path) -> None:
     with open_store(url_of(tmp_path)) as store:
         for turn in range(3):
