@@ -2,7 +2,8 @@
 
 `submit` gives a future that is done once the batch is committed: a client that was answered can forget what it sent,
 also when this process is killed in the next moment. When too much waits, `submit` refuses (`Full`) and nothing is
-taken.
+taken. An item that cannot be written, whatever the reason, costs those beside it nothing, and is counted as refused:
+its sender must not send it for ever.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from .database import Lock, open_writer
 from .errors import DashboardError
-from .otlp import Encoding, Signal, decode
+from .otlp import Encoding, Signal, decoded_in
 from .retention import forget_old
-from .signals import Decoded
-from .writing import Batch, write
+from .signals import Decoded, Refused
+from .writing import Batch, is_of_the_file, write, write_what_can_be
 
 __all__ = ["Closed", "Full", "Ingest"]
 
-_MOST_WAITING: Final = 50_000
+_MOST_WAITING: Final = 20_000
 _AT_ONCE: Final = 4_000
 _SWEEP_SECONDS: Final = 600.0
 _PAGES: Final = 5_000
@@ -46,6 +47,13 @@ class Full(DashboardError):
 
 class Closed(DashboardError):
     """It is shutting down and takes nothing any more."""
+
+
+class _Taken(NamedTuple):
+    item: Batch | Job
+    size: int
+    done: Future[None]
+    refused: Refused
 
 
 class Ingest:
@@ -68,7 +76,7 @@ class Ingest:
         except BaseException:
             self._lock.release()
             raise
-        self._waiting: deque[tuple[Batch | Job, int, Future[None]]] = deque()
+        self._waiting: deque[_Taken] = deque()
         self._size = 0
         self._closing = False
         self._changed = threading.Condition()
@@ -76,17 +84,32 @@ class Ingest:
         self._thread = threading.Thread(target=self._run, name="firsthand-dashboard-writer", daemon=True)
         self._thread.start()
 
-    def receive(self, signal: Signal, body: bytes, encoding: Encoding = "protobuf") -> tuple[Decoded, Future[None]]:
-        """Take an OTLP request's body, inflated; what it held, and when that is on disk.
+    def receive(
+        self, signal: Signal, body: bytes | bytearray, encoding: Encoding = "protobuf"
+    ) -> tuple[Refused, Future[None]]:
+        """Take an OTLP request's body, inflated; what of it is refused, and when the rest is on disk.
 
-        Raises `BadRequest`, `Full` and `Closed`, and then nothing of it was taken.
+        What is refused is known once that is done. Of a large request a piece is decoded while the one before it is
+        written, and this waits: it is on disk but for its end when this returns.
+
+        Raises `BadRequest`, `Full` and `Closed`, and then nothing of it was taken; what a write raises, or `Closed`
+        when that comes in the middle, and then what was taken is passed over when it is sent again.
         """
-        decoded = decode(signal, body, encoding)
-        batch = Batch(spans=decoded.spans, logs=decoded.logs, points=decoded.points)
-        return decoded, self.submit(batch, len(decoded))
+        pieces = decoded_in(signal, body, encoding)
+        refused = next(pieces)
+        done = self.submit(_batch(refused), len(refused), refused=refused)
+        for piece in pieces:
+            refused.refuse(piece.why, piece.rejected)
+            done.result()
+            done = self.submit(_batch(piece), len(piece), must=True, refused=refused)
+        return refused, done
 
-    def submit(self, batch: Batch | Job, size: int, *, must: bool = False) -> Future[None]:
+    def submit(
+        self, batch: Batch | Job, size: int, *, must: bool = False, refused: Refused | None = None
+    ) -> Future[None]:
         """Have a batch written, or a function called with the writer's connection inside a transaction.
+
+        Items of a batch that cannot be written are counted in `refused`, before the future is done.
 
         Raises `Full`, unless it `must` be taken or nothing else waits, and `Closed`.
         """
@@ -96,7 +119,7 @@ class Ingest:
                 raise Closed("the dashboard is shutting down; send again")
             if self._waiting and not must and self._size + size > self._most_waiting:
                 raise Full(f"{self._size:,} items wait to be written; send again later")
-            self._waiting.append((batch, size, done))
+            self._waiting.append(_Taken(batch, size, done, refused if refused is not None else Refused()))
             self._size += size
             self._changed.notify()
         return done
@@ -118,39 +141,57 @@ class Ingest:
             self._connection.close()
             self._lock.release()
 
-    def _take(self) -> list[tuple[Batch | Job, int, Future[None]]] | None:
+    def _take(self) -> list[_Taken] | None:
         """What waits, up to some thousand items; None once it is to end. Waiting ends for a sweep, with nothing."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closing, timeout=_SWEEP_SECONDS)
             if not self._waiting:
                 return None if self._closing else []
             taken = [self._waiting.popleft()]
-            size = taken[0][1]
-            while self._waiting and size + self._waiting[0][1] <= _AT_ONCE:
+            size = taken[0].size
+            while self._waiting and size + self._waiting[0].size <= _AT_ONCE:
                 taken.append(self._waiting.popleft())
-                size += taken[-1][1]
+                size += taken[-1].size
             return taken
 
-    def _write(self, taken: list[tuple[Batch | Job, int, Future[None]]]) -> None:
+    def _write(self, taken: list[_Taken]) -> None:
         if not taken:
             return
         try:
-            self._commit([item for item, _, _ in taken])
+            self._commit([one.item for one in taken])
         except Exception as error:  # noqa: BLE001 - one bad batch is told to its sender, and the others are written
             if len(taken) > 1:
                 for one in taken:
                     self._write([one])
                 return
-            _log.warning("dashboard: a batch could not be written to %s: %s", self.path, error)
+            [one] = taken
+            failure: Exception | None = error
+            if isinstance(one.item, Batch) and not is_of_the_file(error):
+                failure = self._write_in_parts(one.item, one.refused)
             self._settle(taken)
-            taken[0][2].set_exception(error)
+            if failure is None:
+                one.done.set_result(None)
+                return
+            _log.warning("dashboard: a batch could not be written to %s: %s", self.path, failure)
+            one.done.set_exception(failure)
             return
         self._settle(taken)
-        for _, _, done in taken:
-            done.set_result(None)
+        for one in taken:
+            one.done.set_result(None)
 
-    def _settle(self, taken: list[tuple[Batch | Job, int, Future[None]]]) -> None:
-        size = sum(size for _, size, _ in taken)
+    def _write_in_parts(self, batch: Batch, refused: Refused) -> Exception | None:
+        """Write what can be written of a batch; None, or why nothing could."""
+        found = Refused()
+        try:
+            self._commit([lambda connection: write_what_can_be(connection, batch, found)])
+        except Exception as error:  # noqa: BLE001 - as above
+            return error
+        refused.refuse(found.why, found.rejected)
+        _log.warning("dashboard: %s of %s items could not be written to %s", found.rejected, len(batch), self.path)
+        return None
+
+    def _settle(self, taken: list[_Taken]) -> None:
+        size = sum(one.size for one in taken)
         with self._changed:
             self._size -= size
         self.written += size
@@ -188,3 +229,7 @@ class Ingest:
             forget_old(self._connection, time.time_ns() - int(self._keep.total_seconds() * 1e9), pages=_PAGES)
         except sqlite3.Error as error:
             _log.warning("dashboard: old rows of %s could not be removed: %s", self.path, error)
+
+
+def _batch(decoded: Decoded) -> Batch:
+    return Batch(spans=decoded.spans, logs=decoded.logs, points=decoded.points)

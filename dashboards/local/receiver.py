@@ -1,9 +1,10 @@
 """The OTLP/HTTP receiver: POST /v1/traces, /v1/metrics, /v1/logs.
 
 A request is answered 200 once everything in it is on disk. What cannot be read is refused with 4xx and one line, as a
-`google.rpc.Status` in the request's own encoding; a client must not send that again. When too much waits the answer is
-429, while shutting down or when the disk is full 503, each with Retry-After; then nothing of it was taken, and the
-client sends it again. A page in a browser, which always names its origin when it posts, is refused.
+`google.rpc.Status` in the request's own encoding; a client must not send that again. Nor what is counted as rejected
+in an answer of 200: that item will never be taken. When too much waits the answer is 429, while shutting down or when
+the file cannot be written 503, each with Retry-After; the client sends it again, and what was taken is passed over. A
+page in a browser, which always names its origin when it posts, is refused.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from starlette.routing import Route
 from .errors import BadRequest
 from .ingest import Closed, Full, Ingest
 from .otlp import MOST_BYTES, Encoding, Signal, inflated
-from .signals import Decoded
+from .signals import Refused
 
 __all__ = ["receiver"]
 
@@ -45,7 +46,10 @@ _ANSWERS: Final[dict[Signal, tuple[type[Message], str]]] = {
 _CODES: Final = {400: 3, 403: 7, 408: 4, 413: 8, 415: 3, 429: 8, 503: 14}
 """HTTP status to the code of google.rpc.Status."""
 
-_MOST_IN_FLIGHT: Final = 48 * 1024 * 1024
+_MOST_IN_FLIGHT: Final = 24 * 1024 * 1024
+"""Bytes of bodies that are here and not decoded yet, of all requests together."""
+
+_LARGE: Final = 128 * 1024
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 """All of them, so that no page takes these paths for its own."""
 
@@ -67,7 +71,8 @@ class _Receiver:
     def __init__(self, ingest: Ingest) -> None:
         self._ingest = ingest
         self._in_flight = 0
-        self._decoding: CapacityLimiter | None = None
+        # What is decoded at once: a body of a megabyte may be twenty once it is inflated.
+        self._small, self._large = CapacityLimiter(2), CapacityLimiter(1)
 
     def taking(self, signal: Signal) -> Callable[[Request], Any]:
         async def take(request: Request) -> Response:
@@ -106,27 +111,25 @@ class _Receiver:
                         raise _too_long()
                     if self._in_flight > _MOST_IN_FLIGHT:
                         raise Full("too many large requests at once; send again later")
-            if self._decoding is None:
-                # Few at once: a body of twenty megabytes is many more of them once it is decoded.
-                self._decoding = CapacityLimiter(2)
-            decoded, done = await to_thread.run_sync(
+            refused, done = await to_thread.run_sync(
                 self._receive, signal, body, request.headers.get("content-encoding", ""), encoding,
-                limiter=self._decoding,
+                limiter=self._large if len(body) > _LARGE else self._small,
             )  # fmt: skip
             del body
+            await asyncio.shield(asyncio.wrap_future(done))
         except TimeoutError:
             raise BadRequest(f"the body did not come within {_BODY_SECONDS:.0f} seconds", status=408) from None
-        finally:
-            self._in_flight -= held
-        try:
-            await asyncio.shield(asyncio.wrap_future(done))
+        except (BadRequest, Full, Closed, ClientDisconnect):
+            raise
         except Exception as error:  # noqa: BLE001 - whatever became of the disk, the client is to keep what it has
             _log.warning("dashboard: %s could not be stored: %s", signal, error)
             return _refusal(503, f"it could not be stored: {type(error).__name__}; send again", encoding, retry_after=5)
-        return _answer(signal, decoded, encoding)
+        finally:
+            self._in_flight -= held
+        return _answer(signal, refused, encoding)
 
     def _receive(self, signal: Signal, body: bytearray, content_encoding: str, encoding: Encoding) -> Any:
-        return self._ingest.receive(signal, inflated(bytes(body), content_encoding), encoding)
+        return self._ingest.receive(signal, inflated(body, content_encoding), encoding)
 
 
 def _check_length(said: str | None) -> None:
@@ -138,12 +141,12 @@ def _too_long() -> BadRequest:
     return BadRequest(f"the body is over {MOST_BYTES:,} bytes; send smaller batches", status=413)
 
 
-def _answer(signal: Signal, decoded: Decoded, encoding: Encoding) -> Response:
+def _answer(signal: Signal, refused: Refused, encoding: Encoding) -> Response:
     kind, field = _ANSWERS[signal]
     answer: Any = kind()
-    if decoded.rejected:
-        setattr(answer.partial_success, field, decoded.rejected)
-        answer.partial_success.error_message = _valid(decoded.why)
+    if refused.rejected:
+        setattr(answer.partial_success, field, refused.rejected)
+        answer.partial_success.error_message = _valid(refused.why)
     return Response(_written(answer, encoding), 200, media_type=_MEDIA[encoding])
 
 

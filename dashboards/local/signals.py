@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-__all__ = ["Attributes", "Decoded", "Log", "Point", "Span"]
+__all__ = ["Attributes", "Decoded", "Log", "Point", "Refused", "Span"]
 
 Attributes: TypeAlias = dict[str, Any]
 """Names to strings, booleans, integers, floats, and lists and mappings of these; text is valid UTF-8."""
@@ -65,12 +65,9 @@ class Point(NamedTuple):
 
 
 @dataclass(slots=True, kw_only=True)
-class Decoded:
-    """What a request held: the items that are whole, how many were refused, and why the first of them was."""
+class Refused:
+    """How many items of a request were not taken, and why the first of them was not."""
 
-    spans: list[Span] = field(default_factory=list)
-    logs: list[Log] = field(default_factory=list)
-    points: list[Point] = field(default_factory=list)
     rejected: int = 0
     why: str = ""
 
@@ -78,6 +75,15 @@ class Decoded:
         """Count items that cannot be stored; the first reason is kept."""
         self.rejected += count
         self.why = self.why or why
+
+
+@dataclass(slots=True, kw_only=True)
+class Decoded(Refused):
+    """What a request held: the items that are whole, and what of the others is to be told."""
+
+    spans: list[Span] = field(default_factory=list)
+    logs: list[Log] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.spans) + len(self.logs) + len(self.points)

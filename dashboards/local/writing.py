@@ -14,11 +14,11 @@ from .bundle import Bundle, Written, count, count_call
 from .cells import Cells
 from .facts import Call, HookCall, Recall, TurnEnd, fact_of
 from .measures import write_points
-from .signals import Attributes, Log, Point, Span
+from .signals import Attributes, Log, Point, Refused, Span
 from .sketch import dump, load
 from .stored import PARTS, TURN_COLUMNS, bundles_of, pieces
 
-__all__ = ["Batch", "add_cells", "write", "write_turns"]
+__all__ = ["Batch", "add_cells", "is_of_the_file", "write", "write_turns", "write_what_can_be"]
 
 
 class Batch(msgspec.Struct):
@@ -28,6 +28,20 @@ class Batch(msgspec.Struct):
     logs: list[Log] = []
     points: list[Point] = []
     turns: list[tuple[bytes, Written]] = []
+
+    def __len__(self) -> int:
+        return len(self.spans) + len(self.logs) + len(self.points) + len(self.turns)
+
+    def halves(self) -> tuple[Batch, Batch]:
+        """Two batches, each with less than this one, which holds two items at least."""
+        left = len(self) // 2
+        first, second = Batch(), Batch()
+        for name in self.__struct_fields__:
+            items = getattr(self, name)
+            setattr(first, name, items[:left])
+            setattr(second, name, items[left:])
+            left = max(0, left - len(items))
+        return first, second
 
 
 def write(connection: sqlite3.Connection, batch: Batch) -> int:
@@ -65,6 +79,43 @@ def write(connection: sqlite3.Connection, batch: Batch) -> int:
     _insert_logs(connection, batch.logs)
     write_points(connection, batch.points)
     return len(spans)
+
+
+def write_what_can_be(connection: sqlite3.Connection, batch: Batch, refused: Refused) -> None:
+    """Write a batch of which something cannot be written, but for that, inside the caller's transaction.
+
+    What cannot be is counted in `refused`. Raises what is the file's own failure and no item's (`is_of_the_file`).
+    """
+    connection.execute("SAVEPOINT some")
+    try:
+        write(connection, batch)
+    except Exception as error:
+        if is_of_the_file(error):
+            raise
+        connection.execute("ROLLBACK TO some")
+        if len(batch) > 1:
+            for half in batch.halves():
+                write_what_can_be(connection, half, refused)
+        else:
+            refused.refuse(f"{_named(batch)} cannot be stored: {type(error).__name__}: {_line(error)}")
+    connection.execute("RELEASE some")
+
+
+def is_of_the_file(error: BaseException) -> bool:
+    """Whether a write failed for what the file or its disk is, locked, full, damaged: what was sent may be right."""
+    own = (sqlite3.OperationalError, sqlite3.InternalError, OSError, MemoryError)
+    return isinstance(error, own) or type(error) is sqlite3.DatabaseError
+
+
+def _named(batch: Batch) -> str:
+    for name, items in (("span", batch.spans), ("log record", batch.logs), ("metric", batch.points)):
+        for item in items:
+            return f"{name} {(item.event if isinstance(item, Log) else item.name)[:60]!r}"
+    return "a turn"
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:160]
 
 
 def add_cells(connection: sqlite3.Connection, cells: Cells) -> None:
