@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from middleware.telemetry import names
+
 from .contents import Received, Source
 from .queries import SpanView
 from .shown import visible
@@ -113,7 +115,7 @@ def _kind(span: SpanView) -> str:
     if span.name == "firsthand.turn":
         return "turn"
     if span.name.startswith("firsthand.hook"):
-        return "hook"
+        return "blocking" if span.attributes.get(names.HOOK_OUTCOME) == "blocking" else "hook"
     if span.name.startswith(("search_memory", "embeddings")):
         return "recall"
     return "call" if "gen_ai.operation.name" in span.attributes else "other"

@@ -22,39 +22,47 @@ from middleware.injection import escape
 
 from ..dashboards.local.filled import ADDED, PROMPTS, filled
 from ..dashboards.local.sending import Trace
-from .environments import alone
+from .environments import FOLDER, alone
 
 HERE = Path(__file__).parent
-PACKAGE = "playwright-core@1.56"
+PACKAGES = {"playwright-core": "1.56", "axe-core": "4.11"}
+PLACE = FOLDER / "browser"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium")
 SESSIONS = 4
+NAME = "<img src=x onerror=window.hurt=3> \u202elate"
 
 
 def installed() -> None:
-    """playwright-core, which drives a browser that is here already; fails without npm."""
+    """playwright-core, which drives a browser that is here already, and axe-core; fails without npm.
+
+    In a folder of their own: npm takes away what it was not asked for.
+    """
     with alone("playwright"):
-        if (HERE / "node_modules" / "playwright-core").exists():
+        if all((PLACE / "node_modules" / name).exists() for name in PACKAGES):
             return
+        PLACE.mkdir(exist_ok=True)
         npm = shutil.which("npm")
         if npm is None:
             pytest.fail("npm is missing: these tests need node 20 and npm (Debian: apt-get install nodejs npm)")
         options = ("--no-save", "--no-package-lock", "--no-audit", "--no-fund")
-        command = [npm, "install", *options, PACKAGE, "--prefix", str(HERE)]
+        packages = [f"{name}@{version}" for name, version in PACKAGES.items()]
+        command = [npm, "install", *options, *packages, "--prefix", str(PLACE)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         if done.returncode:
-            pytest.fail(f"npm install {PACKAGE} failed with {done.returncode}: {done.stderr[-800:]}")
+            pytest.fail(f"npm install {' '.join(packages)} failed with {done.returncode}: {done.stderr[-800:]}")
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
     installed()
     folder = tmp_path_factory.mktemp("seen")
-    (folder / "later.pb").write_bytes(Trace().turn(99, at=time.time(), session="late").body)
+    (folder / "later.pb").write_bytes(Trace().turn(99, at=time.time(), session=NAME).body)
     with filled(folder, SESSIONS) as served:
         rows = served.rows(
             "SELECT lower(hex(key)), session, outcome FROM turns WHERE outcome != 'blocked' ORDER BY session, started"
         )
+        ((blocked,), *_) = served.rows("SELECT lower(hex(key)) FROM turns WHERE outcome = 'blocked' ORDER BY session")
         command = [
             "node",
             str(HERE / "browse.js"),
@@ -62,9 +70,11 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
             f"http://localhost:{served.port}",
             str(folder / "later.pb"),
             os.environ.get("PAGE_PICTURES", ""),
+            f"/turn/{blocked}",
             *(f"/turn/{key}" for key, _, _ in rows),
         ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+        found = {**os.environ, "NODE_PATH": str(PLACE / "node_modules")}
+        done = subprocess.run(command, env=found, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout), [f"/turn/{key}" for key, _, _ in rows]
 
@@ -88,7 +98,37 @@ def test_twenty_turns_show_what_was_typed_and_what_was_received(seen: Any) -> No
 
 def test_nothing_ran_nothing_was_fetched_and_no_page_is_wider_than_its_window(seen: Any) -> None:
     assert seen[0]["errors"] == [] and seen[0]["outside"] == []
-    assert {shown["hurt"] for shown in seen[0]["turns"].values()} == {None}
+    assert {shown["hurt"] for shown in seen[0]["turns"].values()} == {None} and seen[0]["hurt"] == []
+
+
+def test_axe_finds_no_barrier_on_any_page_wide_or_narrow_light_or_dark(seen: Any) -> None:
+    assert seen[0]["barriers"] == []
+
+
+def test_tab_goes_from_the_skip_link_through_the_pages_and_filters_to_the_figures(seen: Any) -> None:
+    assert seen[0]["tabs"] == [
+        *("Skip to the content", "Firsthand", "Overview", "Sessions", "Turns", "Live", "Theme: system"),
+        *("1h", "24h", "7d", "30d", "all", "all gpt-5", "Show", "24", "4"),
+    ]
+    assert seen[0]["unseen"] == []
+    assert seen[0]["skipped"] == "main"
+
+
+def test_a_choice_made_with_keys_is_sent_by_show_and_not_before(seen: Any) -> None:
+    assert (seen[0]["stayed"], seen[0]["chosen"]) == ("/turns", "/turns?outcome=blocked")
+    assert seen[0]["refused"].split("\n") == ["drop the table users", "refused by guard: no <i>SQL</i> here"]
+
+
+def test_a_list_is_put_in_the_order_of_a_column(seen: Any) -> None:
+    assert seen[0]["arrow"] == "descending"
+    assert seen[0]["order"] == [315] * SESSIONS + [113] * 4 * SESSIONS + [0] * SESSIONS
+
+
+def test_a_chart_says_its_totals_and_under_the_pointer_the_stretch_in_24_hours(seen: Any) -> None:
+    resting, pointed = seen[0]["legend"]
+    assert resting == ["in all", "0", str(SESSIONS), str(SESSIONS), str(4 * SESSIONS)]
+    assert seen[0]["drawn"] == f"in all: sent {4 * SESSIONS}, blocked {SESSIONS}, failed {SESSIONS}, cancelled 0"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d–\d\d:\d\d", pointed)
 
 
 def test_it_is_used_with_the_keyboard_alone(seen: Any) -> None:
