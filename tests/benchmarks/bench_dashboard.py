@@ -1,9 +1,10 @@
-"""The dashboard against its limits: `python -m tests.benchmarks.bench_dashboard [--turns 100000]`.
+"""The dashboard against its limits: `python -m tests.benchmarks.bench_dashboard [--turns 100000] [--browser]`.
 
 Spans are those of real turns (`tests.e2e.load`), copied with ids and times of their own, sent over HTTP in batches of
 512 as the SDK sends them, to `firsthand dashboard` in a process of its own. Rates are by that process's CPU time: what
 one core would do. The overview is timed inside a second process, which reads the same file, over several ranges and
-filters, and by asking for the page.
+filters, and by asking for the page. With `--browser` a Chromium opens pages of it, each in a profile of its own, so that
+nothing is cached, and says how long it took to the `load` event and until the charts were drawn.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any
+from urllib.parse import urlencode
 
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -29,11 +33,14 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from dashboards.local.database import Readers
 from dashboards.local.queries import Filter, overview, sessions, status, turn, turns
 
+from ..e2e.chromium import browse
 from ..e2e.load import Load, run
 
 SPANS_PER_SECOND = 5_000
 OVERVIEW_MS = 300
 RSS_MB = 150
+PAGE_MS = 1_000
+HERE = Path(__file__).parent
 BATCH = 512
 DAY = 86_400
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -43,25 +50,23 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--turns", type=int, default=100_000)
     parser.add_argument("--days", type=float, default=3.0, help="over how long they lie")
-    parser.add_argument("--kept", type=Path, help="keep the file here")
+    parser.add_argument("--kept", type=Path, help="keep the file here; one that is there is used as it is")
+    parser.add_argument("--browser", action="store_true", help="open pages in Chromium too (needs node and npm)")
     said = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = said.kept or Path(folder, "board.db")
         now = time.time()
-        ingest(path, Path(folder), said.turns, said.days)
+        if not path.exists():
+            ingest(path, Path(folder), said.turns, said.days)
         reading(path, now)
+        if said.browser:
+            browsing(path, Path(folder))
 
 
 def ingest(path: Path, folder: Path, count: int, days: float) -> None:
     samples = real_turns(folder)
-    command = [sys.executable, "-m", "middleware", "dashboard", "--port", "0", "--db", str(path), "--json"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder)
-    assert server.stdout is not None
-    try:
-        said = ""
-        while not said.endswith("}\n"):
-            said += server.stdout.readline()
-        port = int(json.loads(said)["url"].rpartition(":")[2])
+    with served(path, folder) as (server, url):
+        port = int(url.rpartition(":")[2])
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
         before, began, spans = cpu(server.pid), time.perf_counter(), 0
         for body, held in bodies(samples, count, days):
@@ -86,10 +91,48 @@ def ingest(path: Path, folder: Path, count: int, days: float) -> None:
         peak = rss(server.pid)
         print(f"RSS: {peak:.0f} MB at its highest, {peak / RSS_MB:.0%} of the limit; "
               f"file {path.stat().st_size / 1e6:,.0f} MB")  # fmt: skip
+
+
+@contextmanager
+def served(path: Path, folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A dashboard over that file in a process of its own, and its address."""
+    command = [sys.executable, "-m", "middleware", "dashboard", "--port", "0", "--db", str(path), "--json"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder)
+    assert server.stdout is not None
+    try:
+        said = ""
+        while not said.endswith("}\n"):
+            said += server.stdout.readline()
+        yield server, json.loads(said)["url"]
     finally:
         server.terminate()
         server.wait(60)
         server.stdout.close()
+
+
+def browsing(path: Path, folder: Path) -> None:
+    readers = Readers(path)
+    with readers.reading() as connection:
+        session = sessions(connection, Filter(model="gpt-5"), limit=1).items[0].session
+        key = turns(connection, Filter(session=session), limit=1).items[0].key
+    readers.close()
+    within = urlencode({"session": session, "range": "all"})
+    pages = {
+        "overview, everything": "/?range=all",
+        "overview, 24 hours": "/?range=24h",
+        "overview of a session": f"/?{within}",
+        "sessions": "/sessions?range=all",
+        "a session": f"/turns?{within}",
+        "turns, the slowest": "/turns?range=all&sort=duration",
+        "a turn": f"/turn/{key}",
+    }
+    with served(path, folder) as (_, url):
+        told = json.loads(browse(HERE / "open_pages.js", url, *pages.values()))
+    for name, address in pages.items():
+        loaded, drawn = told[address]
+        usual = median(drawn)
+        print(f"{name}: in the browser {median(loaded):.0f} ms to load, {usual:.0f} drawn, at most {max(drawn):.0f} of "
+              f"{len(drawn)}; {usual / PAGE_MS:.0%} of {PAGE_MS:,} ms")  # fmt: skip
 
 
 def reading(path: Path, now: float) -> None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -22,40 +20,16 @@ from middleware.injection import escape
 
 from ..dashboards.local.filled import ADDED, PROMPTS, filled
 from ..dashboards.local.sending import Trace
-from .environments import FOLDER, alone
+from .chromium import CHROMIUM, browse
 
 HERE = Path(__file__).parent
-PACKAGES = {"playwright-core": "1.56", "axe-core": "4.11"}
-PLACE = FOLDER / "browser"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium")
 SESSIONS = 4
 NAME = "<img src=x onerror=window.hurt=3> \u202elate"
 
 
-def installed() -> None:
-    """playwright-core, which drives a browser that is here already, and axe-core; fails without npm.
-
-    In a folder of their own: npm takes away what it was not asked for.
-    """
-    with alone("playwright"):
-        if all((PLACE / "node_modules" / name).exists() for name in PACKAGES):
-            return
-        PLACE.mkdir(exist_ok=True)
-        npm = shutil.which("npm")
-        if npm is None:
-            pytest.fail("npm is missing: these tests need node 20 and npm (Debian: apt-get install nodejs npm)")
-        options = ("--no-save", "--no-package-lock", "--no-audit", "--no-fund")
-        packages = [f"{name}@{version}" for name, version in PACKAGES.items()]
-        command = [npm, "install", *options, *packages, "--prefix", str(PLACE)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-        if done.returncode:
-            pytest.fail(f"npm install {' '.join(packages)} failed with {done.returncode}: {done.stderr[-800:]}")
-
-
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    installed()
     folder = tmp_path_factory.mktemp("seen")
     (folder / "later.pb").write_bytes(Trace().turn(99, at=time.time(), session=NAME).body)
     with filled(folder, SESSIONS) as served:
@@ -63,20 +37,15 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
             "SELECT lower(hex(key)), session, outcome FROM turns WHERE outcome != 'blocked' ORDER BY session, started"
         )
         ((blocked,), *_) = served.rows("SELECT lower(hex(key)) FROM turns WHERE outcome = 'blocked' ORDER BY session")
-        command = [
-            "node",
-            str(HERE / "browse.js"),
-            str(CHROMIUM),
+        told = browse(
+            HERE / "browse.js",
             f"http://localhost:{served.port}",
             str(folder / "later.pb"),
             os.environ.get("PAGE_PICTURES", ""),
             f"/turn/{blocked}",
             *(f"/turn/{key}" for key, _, _ in rows),
-        ]
-        found = {**os.environ, "NODE_PATH": str(PLACE / "node_modules")}
-        done = subprocess.run(command, env=found, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout), [f"/turn/{key}" for key, _, _ in rows]
+        )
+    return json.loads(told), [f"/turn/{key}" for key, _, _ in rows]
 
 
 def test_a_turn_is_three_clicks_from_the_overview(seen: Any) -> None:
