@@ -1,11 +1,14 @@
 """Follows a folder of transcripts: what is in it, and what is appended to it while the dashboard runs.
 
 How far a file was read is written in the same transaction as what was read, so that a line counts once, whenever the
-process ends. What a file said is forgotten when the file is gone, or another is in its place.
+process ends. What a file said is forgotten when the file is gone, or another is in its place: then the bytes before
+that point are not those that were read. What is odd in one file, in a way that nobody thought of, is said once and
+passed over: it costs the other lines and files nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import sqlite3
@@ -13,16 +16,17 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from middleware.transcript import parse, transcripts_in
 
 from .bundle import Written
 from .errors import DashboardError
 from .ingest import Closed, Ingest
+from .signals import Refused
 from .transcribed import Threads, key_of, written_of
 from .unwriting import forget_file
-from .writing import Batch, write
+from .writing import Batch, write_what_can_be
 
 __all__ = ["Follower"]
 
@@ -31,18 +35,23 @@ _PIECE: Final = 1 << 20
 _LONGEST: Final = 1 << 26
 """Bytes of one line; a longer one is passed over."""
 
-_TAIL: Final = 512
+_TAIL: Final = 4_096
+"""Bytes before the point up to which a file was read that must still be there."""
 
 _log = logging.getLogger("firsthand")
 
 
 @dataclass(slots=True, kw_only=True)
 class _File:
+    """How far a file was read; `tail` is the digest of what is before that, `seen` is what `stat` said of it then."""
+
     id: int
     inode: int
     size: int = 0
     lines: int = 0
-    tail: bytes = b"\n"
+    tail: bytes | None = None
+    seen: tuple[int, int] | None = None
+    odd: bool = False
     threads: Threads = field(default_factory=Threads)
 
 
@@ -74,26 +83,32 @@ class Follower:
         self._thread.join()
 
     def _run(self) -> None:
-        try:
-            self._ingest.submit(self._remember, 0, must=True).result()
-            while not self._stop.is_set():
-                try:
-                    self._look()
-                    self.caught_up.set()
-                except sqlite3.Error as error:
-                    # A full disk, say: what was not written is read again.
-                    _log.warning("dashboard: transcripts in %s could not be stored: %s", self.folder, error)
-                self._stop.wait(self._seconds)
-        except Closed:
-            pass
+        remembered = False
+        while not self._stop.is_set():
+            try:
+                if not remembered:
+                    self._ingest.submit(self._remember, 0, must=True).result()
+                    remembered = True
+                self._look()
+                self.unreadable.pop(self.folder, None)
+                self.caught_up.set()
+            except Closed:
+                return
+            except sqlite3.Error as error:
+                # A full disk, say: what was not written is read again.
+                self._tell(self.folder, str(error), "dashboard: transcripts in %s could not be stored: %s")
+            except Exception as error:  # noqa: BLE001 - the next round may do better; without one nothing is followed
+                self._tell(self.folder, f"{type(error).__name__}: {error}")
+            self._stop.wait(self._seconds)
 
     def _remember(self, connection: sqlite3.Connection) -> None:
         """Load how far the files of this folder were read; another folder's may be in the file too."""
         inside = f"{self.folder.absolute()}{os.sep}"
-        for number, path, inode, size, lines in connection.execute("SELECT id, path, inode, size, lines FROM files"):
+        sql = "SELECT id, path, inode, size, lines, tail FROM files"
+        for number, path, inode, size, lines, tail in connection.execute(sql):
             self._last_id = max(self._last_id, number)
             if path.startswith(inside):
-                self._files[path] = _File(id=number, inode=inode, size=size, lines=lines)
+                self._files[path] = _File(id=number, inode=inode, size=size, lines=lines, tail=tail)
 
     def _look(self) -> None:
         """One round over the folder."""
@@ -101,84 +116,111 @@ class Follower:
         try:
             paths = list(transcripts_in(self.folder))
         except OSError as error:
-            self._tell(self.folder, error)
+            self._tell(self.folder, error.strerror or str(error))
             return
         for path in paths:
             if self._stop.is_set():
                 return
             name = str(path.absolute())
             if not _is_text(name):
-                self._tell(path, OSError("its name is no UTF-8; rename it"))
+                self._tell(path, "its name is no UTF-8; rename it")
                 continue
+            there.add(name)
             try:
-                state = path.stat()
-                there.add(name)
-                self._read(path, name, state)
+                self._read(path, name)
             except FileNotFoundError:
-                continue
+                there.discard(name)
+            except (Closed, sqlite3.Error):
+                raise
             except OSError as error:
-                there.add(name)
-                self._tell(path, error)
+                self._tell(path, error.strerror or str(error))
+            except Exception as error:  # noqa: BLE001 - one odd file, and the others are followed
+                self._tell(path, f"{type(error).__name__}: {error}")
         for name in [name for name in self._files if name not in there]:
             self._forget(name)
 
-    def _read(self, path: Path, name: str, state: os.stat_result) -> None:
+    def _read(self, path: Path, name: str) -> None:
+        """Take in what a file says since the last time."""
+        state = path.stat()
+        seen = (state.st_size, state.st_mtime_ns)
         file = self._files.get(name)
-        if file is not None and (file.inode != state.st_ino or not _goes_on(path, file, state.st_size)):
-            self._forget(name)
-            file = None
-        if file is None:
-            self._last_id += 1
-            file = self._files[name] = _File(id=self._last_id, inode=state.st_ino)
-        if state.st_size == file.size:
+        if file is not None and file.inode == state.st_ino and file.seen == seen:
             return
-        for data in _pieces(path, file.size):
-            if self._stop.is_set():
-                return
-            turns = self._turns(file, data, state.st_mtime_ns)
-            size, lines = file.size + len(data), file.lines + data.count(b"\n")
-            self._save(file, name, size, lines, turns)
-            file.size, file.lines, file.tail = size, lines, data[-_TAIL:]
+        with path.open("rb") as opened:
+            # Of the file that is open: another may have its name by now.
+            state = os.fstat(opened.fileno())
+            before = _before(opened, file.size) if file is not None else b""
+            if file is not None and (file.inode != state.st_ino or not _goes_on(file, before)):
+                self._forget(name)
+                file, before = None, b""
+            if file is None:
+                self._last_id += 1
+                file = self._files[name] = _File(id=self._last_id, inode=state.st_ino)
+            opened.seek(file.size)
+            for data in _pieces(opened):
+                if self._stop.is_set():
+                    return
+                turns = self._turns(path, file, data, state.st_mtime_ns)
+                before = (before + data)[-_TAIL:]
+                self._save(path, name, file, data, _digest(before), turns)
+        file.seen = seen
         self.unreadable.pop(path, None)
 
-    def _turns(self, file: _File, data: bytes, at: int) -> list[tuple[bytes, Written]]:
+    def _turns(self, path: Path, file: _File, data: bytes, at: int) -> list[tuple[bytes, Written]]:
         turns: list[tuple[bytes, Written]] = []
         position, line = file.size, file.lines
         for text in data.split(b"\n")[:-1]:
             line += 1
-            for record in parse(text).records if len(text) <= _LONGEST else ():
-                key = key_of(record, file.threads)
-                if key is not None:
-                    turns.append((key, written_of(record, file=file.id, position=position, line=line, at=at)))
+            try:
+                for record in parse(text).records if len(text) <= _LONGEST else ():
+                    key = key_of(record, file.threads)
+                    if key is not None:
+                        turns.append((key, written_of(record, file=file.id, position=position, line=line, at=at)))
+            except Exception as error:  # noqa: BLE001 - one odd record, and the others are taken
+                self._pass_over(path, file, f"line {line}: {type(error).__name__}")
             position += len(text) + 1
         return turns
 
-    def _save(self, file: _File, name: str, size: int, lines: int, turns: list[tuple[bytes, Written]]) -> None:
+    def _save(
+        self, path: Path, name: str, file: _File, data: bytes, tail: bytes, turns: list[tuple[bytes, Written]]
+    ) -> None:
         session = turns[0][1].session if turns else None
+        size, lines, refused = file.size + len(data), file.lines + data.count(b"\n"), Refused()
 
         def save(connection: sqlite3.Connection) -> None:
             connection.execute(
-                """INSERT INTO files (id, path, inode, size, lines, session) VALUES (?,?,?,?,?,?)
-                     ON CONFLICT (id) DO UPDATE SET size = excluded.size, lines = excluded.lines,
+                """INSERT INTO files (id, path, inode, size, lines, tail, session) VALUES (?,?,?,?,?,?,?)
+                     ON CONFLICT (id) DO UPDATE SET size = excluded.size, lines = excluded.lines, tail = excluded.tail,
                      session = coalesce(session, excluded.session)""",
-                (file.id, name, file.inode, size, lines, session),
+                (file.id, name, file.inode, size, lines, tail, session),
             )
-            write(connection, Batch(turns=turns))
+            write_what_can_be(connection, Batch(turns=turns), refused)
 
         self._ingest.submit(save, len(turns), must=True).result()
+        file.size, file.lines, file.tail = size, lines, tail
+        if refused.rejected:
+            self._pass_over(path, file, f"a record before line {lines + 1}: {refused.why}")
 
     def _forget(self, name: str) -> None:
         file = self._files[name]
         self._ingest.submit(lambda connection: forget_file(connection, file.id), 0, must=True).result()
         del self._files[name]
 
-    def _tell(self, path: Path, error: OSError) -> None:
-        why = error.strerror or str(error)
+    def _pass_over(self, path: Path, file: _File, why: str) -> None:
+        if not file.odd:
+            file.odd = True
+            _log.warning("dashboard: of transcript %s is passed over: %s; more of it is not told of", _named(path), why)
+
+    def _tell(self, path: Path, why: str, line: str = "dashboard: transcript %s cannot be read: %s") -> None:
+        why = " ".join(why.split())[:300]
         if self.unreadable.get(path) != why:
             self.unreadable[path] = why
-            # A name of a disk may be any bytes, and a log is text.
-            named = os.fsencode(path).decode("utf-8", "backslashreplace")
-            _log.warning("dashboard: transcript %s cannot be read: %s", named, why)
+            _log.warning(line, _named(path), why)
+
+
+def _named(path: Path) -> str:
+    """A name of a disk may be any bytes, and a log is text."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _is_text(name: str) -> bool:
@@ -190,23 +232,32 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _goes_on(path: Path, file: _File, size: int) -> bool:
+def _before(opened: IO[bytes], size: int) -> bytes:
+    """The bytes before that point, as many as must still be there."""
+    opened.seek(max(0, size - _TAIL))
+    return opened.read(min(size, _TAIL))
+
+
+def _digest(tail: bytes) -> bytes:
+    return hashlib.blake2b(tail, digest_size=16).digest()
+
+
+def _goes_on(file: _File, before: bytes) -> bool:
     """Whether what was read is still there: another file may have its inode, or have been written over it."""
-    if size <= file.size or not file.size:
-        return size >= file.size
-    with path.open("rb") as opened:
-        opened.seek(file.size - len(file.tail))
-        return opened.read(len(file.tail)) == file.tail
+    if len(before) < min(file.size, _TAIL):
+        return False
+    if file.tail is None:
+        # Read by a version that kept no digest.
+        return not before or before.endswith(b"\n")
+    return _digest(before) == file.tail
 
 
-def _pieces(path: Path, start: int) -> Iterator[bytes]:
-    """What a file holds from `start` on, in pieces of whole lines; the last line only once it has ended."""
-    with path.open("rb") as file:
-        file.seek(start)
-        held = b""
-        while data := file.read(_PIECE):
-            held += data
-            end = held.rfind(b"\n") + 1
-            if end:
-                yield held[:end]
-                held = held[end:]
+def _pieces(opened: IO[bytes]) -> Iterator[bytes]:
+    """What a file holds from here on, in pieces of whole lines; the last line only once it has ended."""
+    held = b""
+    while data := opened.read(_PIECE):
+        held += data
+        end = held.rfind(b"\n") + 1
+        if end:
+            yield held[:end]
+            held = held[end:]

@@ -9,7 +9,7 @@ calls     model calls, hook_calls, recalls: the metadata of spans below a turn; 
 cells     counts a stretch of time, a model, a series and a label at four widths, with a sketch of a distribution
 logs      log events, once each by `digest`
 metrics   series; metric_sums what they grew by in a minute; `last` is the newest cumulative point
-files     the transcripts that are followed, and how far they were read
+files     the transcripts that are followed, how far they were read, and a digest of the bytes before that
 meta      name and value
 """
 
@@ -102,7 +102,12 @@ def first_schema(db: Database) -> None:
         db.execute(statement)
 
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (first_schema,)
+def tails_of_files(db: Database) -> None:
+    """Version 2: what was before the point up to which a file was read, so that another in its place is known."""
+    db.table("files").add_column("tail", bytes)
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (first_schema, tails_of_files)
 
 
 def version(connection: sqlite3.Connection) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -9,11 +10,14 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
+from dashboards.local import following
 from dashboards.local.contents import turn_text
 from dashboards.local.errors import DashboardError
 from dashboards.local.exporting import SpanIngester
 from dashboards.local.following import Follower
+from dashboards.local.ingest import Ingest
 from dashboards.local.queries import Filter, overview, sessions, status, turn, turns
+from dashboards.local.transcribed import key_of
 from middleware import HookBlocked, Middleware
 from middleware.testing import Failure, LocalModel
 
@@ -258,3 +262,143 @@ def test_a_name_that_is_no_text_costs_the_other_files_nothing(board, folder, fol
     assert [one.preview for one in board.ask(turns).items] == ["hi"]
     assert follower.unreadable == {odd: "its name is no UTF-8; rename it"}
     assert f"transcript {folder}/a\\xff.jsonl cannot be read: its name is no UTF-8; rename it" in caplog.text
+
+
+def lines_of(words, many, **more):
+    return "".join(
+        json.dumps(
+            {"sessionId": words, "uuid": f"{words}{n}", "type": "user", "message": {"parts": [{"text": words}]}, **more}
+        )
+        + "\n"
+        for n in range(many)
+    )
+
+
+@pytest.mark.parametrize("many", [1, 100])
+def test_a_file_that_was_written_over_while_the_dashboard_was_away_is_read_from_its_beginning(
+    board, folder, follow, many
+):
+    path = folder / "s.jsonl"
+    path.write_text(lines_of("first", many))
+    follow(folder).close()
+    inode = path.stat().st_ino
+    # As long, line by line, and longer: a line ends where the last one that was read did.
+    path.write_text(lines_of("other", many + 3))
+    assert path.stat().st_ino == inode
+    follow(folder)
+    assert [one.preview for one in board.ask(turns, limit=200).items] == ["other"] * (many + 3)
+    assert board.rows("SELECT sum(count) FROM cells WHERE width = 60 AND series = 'turn'") == [(many + 3,)]
+
+
+def test_a_file_of_the_same_length_in_the_same_place_is_another(board, folder, follow):
+    path = folder / "s.jsonl"
+    path.write_text(lines_of("first", 3))
+    follower = follow(folder)
+    path.write_text(lines_of("other", 3))
+    wait_for(follower)
+    assert [one.preview for one in board.ask(turns).items] == ["other"] * 3
+
+
+def test_a_database_of_before_goes_on_where_its_files_were_read(tmp_path, folder):
+    path = folder / "s.jsonl"
+    path.write_text(lines_of("words", 2))
+    ingest = Ingest(tmp_path / "old.db")
+    follower = Follower(folder, ingest, seconds=0.01)
+    assert follower.caught_up.wait(60)
+    follower.close()
+    ingest.close()
+    with sqlite3.connect(tmp_path / "old.db") as old:
+        old.execute("ALTER TABLE files DROP COLUMN tail")
+        old.execute("PRAGMA user_version = 1")
+    old.close()
+    with path.open("a") as file:
+        file.write(lines_of("more", 1))
+    ingest = Ingest(tmp_path / "old.db")
+    follower = Follower(folder, ingest, seconds=0.01)
+    assert follower.caught_up.wait(60)
+    follower.close()
+    ingest.close()
+    with sqlite3.connect(tmp_path / "old.db") as seen:
+        assert seen.execute("SELECT preview FROM turns ORDER BY id").fetchall() == [("words",), ("words",), ("more",)]
+        assert seen.execute("SELECT lines, length(tail) FROM files").fetchall() == [(3, 16)]
+    seen.close()
+
+
+def test_a_record_that_nobody_thought_of_costs_the_others_nothing_and_is_said_once(
+    board, folder, follow, caplog, monkeypatch
+):
+    def odd(record, threads):
+        if record["sessionId"] == "odd":
+            raise KeyError("nobody thought of it")
+        return key_of(record, threads)
+
+    monkeypatch.setattr(following, "key_of", odd)
+    (folder / "a.jsonl").write_text(lines_of("fine", 1) + lines_of("odd", 2) + lines_of("good", 1))
+    (folder / "b.jsonl").write_text(lines_of("other", 1))
+    follower = follow(folder)
+    wait_for(follower)
+    assert sorted(one.preview for one in board.ask(turns).items) == ["fine", "good", "other"]
+    assert caplog.messages == [
+        f"dashboard: of transcript {folder}/a.jsonl is passed over: line 2: KeyError; more of it is not told of"
+    ]
+
+
+def test_a_turn_that_the_file_will_not_take_costs_the_others_nothing(board, folder, follow, caplog):
+    board.ingest.submit(
+        lambda connection: connection.execute(
+            """CREATE TEMP TRIGGER odd BEFORE INSERT ON main.turns WHEN new.session = 'odd'
+                 BEGIN SELECT RAISE(ABORT, 'no odd turns'); END"""
+        ),
+        0,
+    ).result(60)
+    (folder / "a.jsonl").write_text(lines_of("fine", 1) + lines_of("odd", 2) + lines_of("good", 1))
+    wait_for(follow(folder))
+    assert [one.preview for one in board.ask(turns).items] == ["fine", "good"]
+    [told] = caplog.messages
+    assert told == (
+        f"dashboard: of transcript {folder}/a.jsonl is passed over: a record before line 5: a turn cannot be stored: "
+        "IntegrityError: no odd turns; more of it is not told of"
+    )
+
+
+def test_a_file_at_which_reading_fails_in_a_new_way_is_named_once_and_the_others_are_followed(
+    board, folder, follow, caplog, monkeypatch
+):
+    def odd(opened):
+        if opened.name.endswith("a.jsonl"):
+            raise ZeroDivisionError("nobody thought of it")
+        yield from pieces(opened)
+
+    pieces = following._pieces
+    monkeypatch.setattr(following, "_pieces", odd)
+    for name in "abc":
+        (folder / f"{name}.jsonl").write_text(lines_of(name, 1))
+    follower = follow(folder)
+    wait_for(follower)
+    (folder / "d.jsonl").write_text(lines_of("d", 1))
+    wait_for(follower)
+    assert sorted(one.preview for one in board.ask(turns).items) == ["b", "c", "d"]
+    why = "ZeroDivisionError: nobody thought of it"
+    assert follower.unreadable == {folder / "a.jsonl": why}
+    assert caplog.messages == [f"dashboard: transcript {folder}/a.jsonl cannot be read: {why}"]
+    monkeypatch.setattr(following, "_pieces", pieces)
+    wait_for(follower)
+    assert sorted(one.preview for one in board.ask(turns).items) == ["a", "b", "c", "d"]
+    assert follower.unreadable == {}
+
+
+def test_a_file_that_may_not_be_written_for_a_while_is_said_once_and_then_followed(board, folder, caplog):
+    blocking = sqlite3.connect(board.path, isolation_level=None)
+    board.ingest.submit(lambda connection: connection.execute("PRAGMA busy_timeout = 1"), 0)
+    blocking.execute("BEGIN IMMEDIATE")
+    (folder / "a.jsonl").write_text(lines_of("a", 1))
+    follower = Follower(folder, board.ingest, seconds=0.01)
+    while "could not be stored: database is locked" not in caplog.text:
+        assert not follower.caught_up.is_set()
+    blocking.execute("ROLLBACK")
+    blocking.close()
+    wait_for(follower)
+    follower.close()
+    assert [one.preview for one in board.ask(turns).items] == ["a"]
+    assert caplog.text.count("could not be stored") == 1
+    assert follower.unreadable == {}
