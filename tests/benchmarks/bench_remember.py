@@ -105,13 +105,9 @@ def main() -> None:
             sizes[mode] = len(app.store.list(namespace="bench"))
             app.close()
     base = {name: statistics.median(taken["off"]) for name, taken in (("wall", walls), ("own", owns), ("all", wholes))}
-    print(
-        f"\n| {arguments.turns} turns beside {arguments.memories:,} memories | caller waits ms | caller's CPU ms |",
-        end="",
-    )
-    print(
-        " CPU in all ms | to `off` (waits, in all) | memories kept | tokens asked a turn |\n|---|---|---|---|---|---|---|"
-    )
+    columns = ("caller waits ms", "caller's CPU ms", "CPU in all ms", "to off: waits, in all", "kept", "tokens asked")
+    print(f"\n| {arguments.turns} turns beside {arguments.memories:,} memories | {' | '.join(columns)} |")
+    print(f"|{'---|' * (len(columns) + 1)}")
     for mode in MODES:
         wall, own, whole = (statistics.median(taken[mode]) * 1e3 for taken in (walls, owns, wholes))
         ratio = f"{wall / base['wall'] / 1e3:.2f}, {whole / base['all'] / 1e3:.2f}"
