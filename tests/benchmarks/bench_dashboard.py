@@ -3,7 +3,7 @@
 Spans are those of real turns (`tests.e2e.load`), copied with ids and times of their own, sent over HTTP in batches of
 512 as the SDK sends them, to `firsthand dashboard` in a process of its own. Rates are by that process's CPU time: what
 one core would do. The overview is timed inside a second process, which reads the same file, over several ranges and
-filters, and by asking for the page. With `--browser` a Chromium opens pages of it, each in a profile of its own, so that
+filters, and by asking for the page. With `--browser` Chromium opens pages of it, each in a profile of its own so that
 nothing is cached, and says how long it took to the `load` event and until the charts were drawn.
 """
 
