@@ -704,6 +704,24 @@ def test_a_search_reads_the_partition_of_its_namespace_by_its_indexes(store: Pos
         for plan in explained:
             assert set(re.findall(r" on (?:postings|vectors|memories|namespaces)_(\d\d)", plan)) <= {f"{bucket:02}"}
             assert not any(f"Seq Scan on {table}" in plan for table in ("postings", "vectors", "memories"))
+    kept = {"type": "user", "after": datetime(2001, 1, 1, tzinfo=UTC), "metadata": {"a": 1}}
+    [id] = [str(record.id) for record in store.list(namespace="n", limit=1)]
+    for call in (
+        lambda: store.list(namespace="n", limit=5),
+        lambda: store.list(namespace="n", where=kept, limit=5, offset=20),
+        lambda: store.get(namespace="n", ids=[id, "x"]),
+        lambda: store.history(namespace="n", id=id),
+        lambda: next(store.export(namespace="n")),
+        lambda: list(store.near_duplicates(namespace="n", ids=[id])),
+        lambda: store.upsert(namespace="n", records=[Record(text="one more"), Record(id=id, text="new")]),
+        lambda: store.forget(namespace="n", query="lighthouse 9"),
+        lambda: store.delete(namespace="n", ids=[id]),
+    ):
+        explained = plans(store, call)
+        assert explained
+        for plan in explained:
+            assert set(re.findall(r" on (?:postings|vectors|memories|history)_(\d\d)", plan)) <= {f"{bucket:02}"}
+            assert not any(f"Seq Scan on {table}" in plan for table in ("postings", "vectors", "memories", "history"))
 
 
 @pytest.mark.parametrize("large", [False, True])
