@@ -229,3 +229,49 @@ def test_what_cannot_be_served_is_one_line(
     )
     last = done.stderr.decode().splitlines()[-1]
     assert (done.returncode, last.startswith(said)) == (code, True), done.stderr
+
+
+HALF = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"search_memory","arguments":'
+MALFORMED = [
+    b"not json",
+    HALF,
+    b"[]",
+    b"null",
+    b"\xff\xfe\x00",
+    b'{"jsonrpc":"2.0","id":7}',
+    b'{"jsonrpc":"2.0","id":7,"method":"tools/remove"}',
+    b'{"jsonrpc":"2.0","id":{},"method":"tools/call","params":[1]}',
+    b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"search_memory"}}',
+    b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"../rm","arguments":{}}}',
+    HALF + b'{"query":5,"top_k":"x"}}}',
+    HALF + b'{"query":"boat","top_k":NaN}}}',
+    HALF + b'{"query":"boat","top_k":' + b"9" * 5000 + b"}}}",
+    HALF + b'{"query":"a\\ud800b \\u0000 boat"}}}',
+    HALF + b'{"a":' * 20_000 + b"1" + b"}" * 20_000 + b"}}",
+]
+
+
+def test_lines_that_are_no_requests_end_no_server(environment: dict[str, str], tmp_path: Path) -> None:
+    last = HALF.replace(b"7", b"99", 1) + b'{"query":"boat"}}}'
+    with subprocess.Popen(
+        command(), cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        ready = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
+        process.stdin.write(b"\n".join([json.dumps(HELLO).encode(), ready, *MALFORMED, b"", last, b""]))
+        process.stdin.flush()
+        answer = next(line for line in process.stdout if b'"id":99' in line)
+        assert json.loads(answer)["result"]["structuredContent"] == {"memories": []}
+        process.stdin.close()
+        assert process.wait(60) == 0
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_bodies_that_are_no_requests_end_no_server(environment: dict[str, str], tmp_path: Path) -> None:
+    with serving(environment, tmp_path) as (url, log), httpx2.Client(trust_env=False) as client:
+        answers = [client.post(url, content=body, headers=TYPES) for body in MALFORMED]
+        assert all(answer.status_code < 500 for answer in answers), [answer.status_code for answer in answers]
+        assert client.get(url, headers={"accept": "text/html"}).status_code in (400, 405, 406)
+        assert client.post(url, content=b"{}", headers={"content-type": "text/plain"}).status_code in (400, 406, 415)
+        assert statuses(url, {}) == [200]
+    assert "Traceback" not in log.read_text()
