@@ -37,6 +37,12 @@ def test_an_empty_dashboard_says_what_to_do(served: Any) -> None:
         assert "Nothing has come yet" in page(served, address) and "telemetry.configure()" in page(served, address)
 
 
+def test_spans_of_other_programs_alone_are_told_to_be_no_turns(served: Any) -> None:
+    assert served.post("/v1/traces", Trace().call(1, parent=None).body).status == 200
+    for address in ("/", "/sessions", "/turns"):
+        assert "1 spans have, but none of them is a turn" in page(served, address)
+
+
 def test_the_overview_counts_what_was_sent_blocked_and_failed(full: Any) -> None:
     said = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page(full, "/"))))
     assert "Turns 12 8 sent, 2 failed, 0 cancelled" in said
