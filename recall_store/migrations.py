@@ -89,25 +89,30 @@ def own_scores(db: Database) -> None:
     ):
         db.execute(statement)
     _index(db, lambda record: True)
+    tables.new_epoch(db.conn)
 
 
 def more_words(db: Database) -> None:
     """Version 3: emoji are words, and what nobody sees parts none."""
-    _index(db, lambda record: is_of_new_words(rows.embedding_text(record)))
+    # What is of ASCII alone has the words it had, and is not read.
+    text = "title || description || text GLOB '*[^' || char(1) || '-' || char(127) || ']*'"
+    if _index(db, lambda record: is_of_new_words(rows.embedding_text(record)), f" AND {text}"):
+        tables.new_epoch(db.conn)
 
 
-def _index(db: Database, chosen: Callable[[Record], bool]) -> None:
-    """Index the memories that are `chosen` anew, and have every vector file written anew."""
+def _index(db: Database, chosen: Callable[[Record], bool], where: str = "") -> bool:
+    """Index the memories that are `chosen` anew; True if there was one."""
     columns = ", ".join(f"memories.{name}" for name in rows.COLUMNS)
-    last = 0
+    last, changed = 0, False
     while some := db.execute(
         f"SELECT memories.key, memories.namespace_id, vector, {columns} FROM memories"  # noqa: S608
-        " JOIN vectors USING (key) WHERE memories.key > ? ORDER BY memories.key LIMIT 1000",
+        f" JOIN vectors USING (key) WHERE memories.key > ?{where} ORDER BY memories.key LIMIT 1000",
         (last,),
     ).fetchall():
         last = some[-1][0]
         going = [(row, record) for row in some if chosen(record := rows.from_row(row[3:]))]
         keys = [row[0] for row, _ in going]
+        changed = changed or bool(keys)
         words = [postings.indexed(row[1], record) for row, record in going]
         postings.delete(db.conn, keys)
         postings.insert(db.conn, zip(keys, words, strict=True))
@@ -119,7 +124,7 @@ def _index(db: Database, chosen: Callable[[Record], bool]) -> None:
                 for (key, _, checksum), (_, record), one in zip(checked, going, words, strict=True)
             ),
         )
-    tables.new_epoch(db.conn)
+    return changed
 
 
 MIGRATIONS: tuple[Callable[[Database], None], ...] = (first_schema, own_scores, more_words)

@@ -96,7 +96,12 @@ def more_words(db: Connection) -> None:
 
     stems, touched = Stems(), set()
     with db.cursor(name="memories") as reading:
-        statement = f"SELECT bucket, namespace_id, key, {tables.COLUMNS} FROM memories"  # noqa: S608
+        # What is of ASCII alone has the words it had, and is not read.
+        said = "concat(title, description, text)"
+        statement = (
+            f"SELECT bucket, namespace_id, key, {tables.COLUMNS} FROM memories"  # noqa: S608
+            f" WHERE octet_length({said}) <> length({said})"
+        )
         reading.execute(statement)  # type: ignore[arg-type, call-overload, unused-ignore]
         for bucket, namespace_id, key, *row in reading:
             record = rows.from_row(row)
