@@ -1,7 +1,7 @@
 """One order out of two: words in common and cosine. And when to say nothing. Pure.
 
-An embedder's weight and floor are checked by leaving one conversation out (tests/benchmarks/bench_quality); the other
-numbers here were chosen once, on all six development conversations.
+The weights, the floors and what words count against them are chosen by leaving one conversation out
+(tests/benchmarks/bench_quality); the shape of it was made with all six development conversations in view.
 
 `lexical / best lexical + weight * cosine`, because equal-weight reciprocal rank fusion loses what BM25 knows
 (spec/recall.md: 0.490 against 0.524 for BM25 alone).
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 NEIGHBOURS = 2
 """How many memories of the same session before it, and as many after it, lend a memory their words."""
-COLUMN_WEIGHTS = (4.0, 3.0, 1.0, 0.4)
+COLUMN_WEIGHTS = (4.0, 3.0, 1.0, 0.6)
 """What a word counts in BM25 by where it stands: title, description, text, and the texts of the neighbours together.
 
 Only the neighbours' `text` belongs there. A word of a neighbour counts for the memory's length as any other, and a
@@ -26,7 +26,7 @@ K1, B = 1.2, 0.75
 """BM25's two parameters, at their usual values."""
 CANDIDATES = 30
 """How many of the best are looked at again for who and when (see asking.py)."""
-MENTION = 0.3
+MENTION = 0.4
 """What a memory gains whose speaker the query names; and again one from the month it names."""
 MANY = 100
 """A word of a small namespace is as rare as beside this many other memories: three memories prove little."""
@@ -36,7 +36,7 @@ LONG = 20.0
 """Of the information that is more than this only the square root counts: a long prompt asks about a part of itself."""
 ONE_WORD = 4.2
 """The information of one rare word. A memory with every word of a query and this much is an answer."""
-WORDS_SHARE = 0.5
+WORDS_SHARE = 0.4
 """What all the words of a query are worth beside a cosine, when it is decided whether there is an answer at all."""
 FLOOR_AT = 1000
 """The number of memories for which an embedder's `floor` is."""

@@ -32,8 +32,8 @@ class HashEmbedder(Embedder):
     name = "hash"
     id = "hash/1/256"
     dimension = _DIMENSION
-    weight = 0.2
-    floor = 0.63
+    weight = 0.1
+    floor = 0.59
 
     def __init__(self) -> None:
         self._rows = _sign_rows()

@@ -62,8 +62,8 @@ class MiniLMEmbedder(Embedder):
     name = "minilm"
     id = "minilm/all-MiniLM-L6-v2/384"
     dimension = 384
-    weight = 1.25
-    floor = 0.7
+    weight = 1.0
+    floor = 0.68
 
     def __init__(self) -> None:
         try:

@@ -41,7 +41,7 @@ class OpenAIEmbedder(Embedder):
 
     name = "openai"
     weight = 1.0
-    floor = 0.7
+    floor = 0.66
 
     def __init__(self, model: str, client: OpenAI) -> None:
         self.model = model

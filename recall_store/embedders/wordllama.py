@@ -31,7 +31,7 @@ class WordLlamaEmbedder(Embedder):
     id = "wordllama/l2_supercat/256"
     dimension = 256
     weight = 0.8
-    floor = 0.685
+    floor = 0.665
 
     def __init__(self) -> None:
         try:

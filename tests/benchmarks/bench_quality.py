@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from recall_store import Record, Store, open_store, ranking
 from recall_store.embedders import load, names
 from recall_store.embedders.base import Embedder
-from tests.benchmarks.quality_choice import Query, choose
+from tests.benchmarks.quality_choice import ALLOWED, Query, tabled
 
 POLLUTION = 2000
 """Characters of text that is not the user's."""
@@ -187,18 +187,23 @@ def left_out(store: Store, embedder: Embedder, conversations: Sequence[Conversat
         )
         for one in conversations
     ]
-    (five, ten, wrong), chosen = choose(store, embedder, asked)
-    print(
-        f"\n{embedder.name}, each conversation with the numbers of the others: recall@5 {five:.3f}, @10 {ten:.3f}, "
-        f"false answers {wrong:.3f}\n\n| left out | neighbours | who, when | cosine | words | floor |\n{'|---' * 6}|"
-    )
-    for one, choice in zip(conversations, chosen, strict=True):
-        print(f"| {one.name} | " + " | ".join(f"{value:g}" for value in choice) + " |")
-    print(
-        f"| shipped | {ranking.COLUMN_WEIGHTS[-1]:g} | {ranking.MENTION:g} | {embedder.weight:g} "
-        f"| {ranking.WORDS_SHARE:g} | {embedder.floor:g} |",
-        flush=True,
-    )
+    table = tabled(store, embedder, asked)
+    names = "neighbours, mention, cosine, words, floor"
+    print(f"\n| {embedder.name}, allowed | recall@5 | recall@10 | false answers | {names} |\n{'|---' * 5}|")
+    for allowed in ALLOWED:
+        found, chosen = table.left_out(allowed)
+        print(f"| {allowed:.1%}, each with the numbers of the others | {_row(found)} | |")
+        for one, choice in zip(conversations, chosen, strict=True):
+            print(f"| without {one.name} | | | | {', '.join(f'{value:g}' for value in choice)} |")
+        best = table.best(allowed)
+        numbers = ", ".join(f"{value:g}" for value in table.choices[best])
+        print(f"| {allowed:.1%}, chosen on all | {_row(table.mean(best))} | {numbers} |")
+    shipped = (ranking.COLUMN_WEIGHTS[-1], ranking.MENTION, embedder.weight, ranking.WORDS_SHARE, embedder.floor)
+    print(f"| shipped | | | | {', '.join(f'{value:g}' for value in shipped)} |", flush=True)
+
+
+def _row(figures: Sequence[float]) -> str:
+    return " | ".join(f"{value:.3f}" for value in figures)
 
 
 def main() -> int:

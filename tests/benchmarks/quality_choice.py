@@ -23,7 +23,7 @@ WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5)
 SHARES = (0.2, 0.3, 0.4, 0.5, 0.6)
 FLOORS = tuple(step / 100 for step in range(-16, 9, 2))
 """Beside the embedder's own."""
-ALLOWED = 0.045
+ALLOWED = (0.045, 0.04, 0.035, 0.03)
 """False answers that are allowed on the conversations that are chosen on."""
 DEEP = 100
 """Answers that are looked at anew."""
@@ -116,10 +116,32 @@ def said(asked: Numbers, share: float, floor: float) -> NDArray[np.bool_]:
     return np.asarray(asked.best + share * asked.words >= asked.floor + floor)
 
 
-def choose(
-    store: Store, embedder: Embedder, asked: Sequence[tuple[str, Sequence[Query], Sequence[Query]]]
-) -> tuple[Floats, list[Choice]]:
-    """(recall@5, recall@10, false answers), each conversation with the numbers of the others, and what was chosen.
+class Table(NamedTuple):
+    """(recall@5, recall@10, false answers) of each conversation, a row, for every choice; `sizes` are its questions."""
+
+    choices: list[Choice]
+    figures: Floats
+    sizes: Floats
+
+    def best(self, allowed: float, without: int | None = None) -> int:
+        """Which choice finds most, of those with no more false answers than `allowed`; on all, or all but one."""
+        kept = np.arange(len(self.sizes)) != (-1 if without is None else without)
+        found = np.average(self.figures[kept], axis=0, weights=self.sizes[kept])
+        return int(np.argmax(np.where(found[:, 2] <= allowed, found[:, 0], -1.0)))
+
+    def left_out(self, allowed: float) -> tuple[Floats, list[Choice]]:
+        """The figures, each conversation with the choice of the others, and these choices."""
+        chosen = [self.best(allowed, number) for number in range(len(self.sizes))]
+        rows = [self.figures[number, choice] for number, choice in enumerate(chosen)]
+        return np.average(rows, axis=0, weights=self.sizes), [self.choices[choice] for choice in chosen]
+
+    def mean(self, choice: int) -> Floats:
+        """The figures of one choice over all questions."""
+        return np.asarray(np.average(self.figures[:, choice], axis=0, weights=self.sizes))
+
+
+def tabled(store: Store, embedder: Embedder, asked: Sequence[tuple[str, Sequence[Query], Sequence[Query]]]) -> Table:
+    """Every choice, everywhere.
 
     `asked`: for each conversation its namespace, its questions, and queries that nothing there answers.
     """
@@ -135,12 +157,4 @@ def choose(
         searching._NEAR = shipped
     choices = list(each[0])
     table = np.array([[found[choice] for choice in choices] for found in each])
-    sizes = np.array([len(right) for _, right, _ in asked], np.float64)
-    left, chosen = [], []
-    for number in range(len(asked)):
-        others = np.arange(len(asked)) != number
-        rest = np.average(table[others], axis=0, weights=sizes[others])
-        best = int(np.argmax(np.where(rest[:, 2] <= ALLOWED, rest[:, 0], -1.0)))
-        chosen.append(choices[best])
-        left.append(table[number, best])
-    return np.average(left, axis=0, weights=sizes), chosen
+    return Table(choices, table, np.array([len(right) for _, right, _ in asked], np.float64))
