@@ -113,6 +113,13 @@ class Bundle:
         return (self.written.model if self.written is not None else None) or ""
 
     @property
+    def session(self) -> str | None:
+        """The session it is of, as its own span, else a call of its, else its transcript says."""
+        said = self.end.session if self.end is not None else None
+        calls = (call.session for call in self.calls if call.session and call.operation != "embeddings")
+        return said or next(calls, None) or (self.written.session if self.written is not None else None)
+
+    @property
     def outcome(self) -> str | None:
         """How it ended; None while it has not, as far as is known here."""
         if self.end is not None:
@@ -132,7 +139,6 @@ class Bundle:
         end, written = self.end, self.written
         calls = [call for call in self.calls if call.operation != "embeddings"]
         from_spans = bool(calls)
-        session = end.session if end is not None else None
         hits = [recall.matches for recall in self.recalls if recall.matches is not None]
         in_spans = end is not None or self.calls or self.hooks or self.recalls
         has_trace = in_spans or (written is not None and written.traced)
@@ -143,7 +149,7 @@ class Bundle:
             end.duration if end is not None else None,
             self.outcome,
             end.origin if end is not None else (written.origin if written is not None else None),
-            session or next((call.session for call in calls if call.session), None) or (written and written.session),
+            self.session,
             written.user if written is not None else None,
             end.service if end is not None else None,
             self.model or None,

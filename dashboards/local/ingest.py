@@ -24,6 +24,7 @@ from .errors import DashboardError
 from .otlp import Encoding, Signal, decoded_in
 from .retention import forget_old
 from .signals import Decoded, Refused
+from .tally import count_large_sessions
 from .writing import Batch, is_of_the_file, write, write_what_can_be
 
 __all__ = ["Closed", "Full", "Ingest"]
@@ -83,6 +84,7 @@ class Ingest:
         self._swept = 0.0
         self._thread = threading.Thread(target=self._run, name="firsthand-dashboard-writer", daemon=True)
         self._thread.start()
+        self.submit(count_large_sessions, 0, must=True)
 
     def receive(
         self, signal: Signal, body: bytes | bytearray, encoding: Encoding = "protobuf"

@@ -37,7 +37,9 @@ def forget_old(connection: sqlite3.Connection, before: int, *, pages: int = 0) -
             if count < _AT_ONCE:
                 break
     seconds = before // _NS
-    gone += connection.execute("DELETE FROM cells WHERE start + width <= ?", (seconds,)).rowcount
+    for table in ("cells", "session_cells"):
+        gone += connection.execute(f"DELETE FROM {table} WHERE start + width <= ?", (seconds,)).rowcount  # noqa: S608
+    connection.execute("DELETE FROM counted_sessions WHERE session NOT IN (SELECT session FROM session_cells)")
     gone += connection.execute("DELETE FROM metric_sums WHERE start < ?", (seconds - 60,)).rowcount
     gone += connection.execute(
         "DELETE FROM metrics WHERE at < ? AND id NOT IN (SELECT metric FROM metric_sums)", (before,)

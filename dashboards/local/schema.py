@@ -7,6 +7,7 @@ turns     one row a turn: `firsthand.turn`, what its children said of it, and wh
 calls     model calls, hook_calls, recalls: the metadata of spans below a turn; `turn` is NULL for a call that is no
           turn's
 cells     counts a stretch of time, a model, a series and a label at four widths, with a sketch of a distribution
+session_cells the same of one session, of those in counted_sessions
 logs      log events, once each by `digest`
 metrics   series; metric_sums what they grew by in a minute; `last` is the newest cumulative point
 files     the transcripts that are followed, how far they were read, and a digest of the bytes before that
@@ -107,7 +108,18 @@ def tails_of_files(db: Database) -> None:
     db.table("files").add_column("tail", bytes)
 
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (first_schema, tails_of_files)
+def cells_of_sessions(db: Database) -> None:
+    """Version 3: counts of large sessions, which `tally` fills."""
+    db.execute("CREATE TABLE counted_sessions (session TEXT PRIMARY KEY) WITHOUT ROWID")
+    db.execute(
+        """CREATE TABLE session_cells (
+             session TEXT NOT NULL, width INTEGER NOT NULL, start INTEGER NOT NULL, model TEXT NOT NULL,
+             series TEXT NOT NULL, label TEXT NOT NULL, count INTEGER NOT NULL, total REAL NOT NULL, sketch BLOB,
+             PRIMARY KEY (session, width, start, model, series, label)) WITHOUT ROWID"""
+    )
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (first_schema, tails_of_files, cells_of_sessions)
 
 
 def version(connection: sqlite3.Connection) -> tuple[int, int]:

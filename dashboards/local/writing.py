@@ -10,15 +10,14 @@ from typing import Any
 
 import msgspec
 
-from .bundle import Bundle, Written, count, count_call
-from .cells import Cells
+from .bundle import Bundle, Written, count_call
 from .facts import Call, HookCall, Recall, TurnEnd, fact_of
 from .measures import write_points
 from .signals import Attributes, Log, Point, Refused, Span
-from .sketch import dump, load
 from .stored import PARTS, TURN_COLUMNS, bundles_of, pieces
+from .tally import Tally
 
-__all__ = ["Batch", "add_cells", "is_of_the_file", "write", "write_turns", "write_what_can_be"]
+__all__ = ["Batch", "is_of_the_file", "write", "write_turns", "write_what_can_be"]
 
 
 class Batch(msgspec.Struct):
@@ -49,7 +48,7 @@ def write(connection: sqlite3.Connection, batch: Batch) -> int:
 
     What was written before is passed over, so that a client that never heard our answer may send it again.
     """
-    cells = Cells()
+    tally = Tally(connection)
     spans = _unseen(connection, batch.spans)
     bundles: dict[bytes, Bundle] = {}
     lone: list[Call | HookCall | Recall] = []
@@ -70,12 +69,12 @@ def write(connection: sqlite3.Connection, batch: Batch) -> int:
             bundle = bundles[key] = Bundle(key=key)
         bundle.write(written)
     _insert_spans(connection, spans)
-    _write_bundles(connection, bundles, cells)
+    _write_bundles(connection, bundles, tally)
     _insert_parts(connection, [(None, fact) for fact in lone])
     for fact in lone:
         if isinstance(fact, Call):
-            count_call(fact, cells, 1, model=fact.model or "", counted=False)
-    add_cells(connection, cells)
+            count_call(fact, tally.cells, 1, model=fact.model or "", counted=False)
+    tally.write()
     _insert_logs(connection, batch.logs)
     write_points(connection, batch.points)
     return len(spans)
@@ -118,26 +117,6 @@ def _line(error: BaseException) -> str:
     return " ".join(str(error).split())[:160]
 
 
-def add_cells(connection: sqlite3.Connection, cells: Cells) -> None:
-    """Add counts to those that are there, at every width."""
-    changed = list(cells.widened())
-    held = []
-    for key, cell in changed:
-        sketch = cell.sketch
-        row = connection.execute(
-            "SELECT sketch FROM cells WHERE width = ? AND start = ? AND model = ? AND series = ? AND label = ?", key
-        ).fetchone()
-        if row is not None and row[0]:
-            sketch = load(row[0], dict(sketch))
-        held.append((*key, cell.count, cell.total, dump(sketch)))
-    connection.executemany(
-        """INSERT INTO cells (width, start, model, series, label, count, total, sketch) VALUES (?,?,?,?,?,?,?,?)
-             ON CONFLICT DO UPDATE SET count = count + excluded.count, total = total + excluded.total,
-             sketch = excluded.sketch""",
-        held,
-    )
-
-
 def write_turns(connection: sqlite3.Connection, bundles: Iterable[Bundle]) -> None:
     """Write the rows of turns, each of which has its id."""
     columns = ("id", "key", *TURN_COLUMNS)
@@ -149,7 +128,7 @@ def write_turns(connection: sqlite3.Connection, bundles: Iterable[Bundle]) -> No
     )
 
 
-def _write_bundles(connection: sqlite3.Connection, bundles: dict[bytes, Bundle], cells: Cells) -> None:
+def _write_bundles(connection: sqlite3.Connection, bundles: dict[bytes, Bundle], tally: Tally) -> None:
     if not bundles:
         return
     there = bundles_of(connection, bundles)
@@ -162,7 +141,7 @@ def _write_bundles(connection: sqlite3.Connection, bundles: dict[bytes, Bundle],
             number += 1
             new.id = number
         else:
-            count(old, cells, -1)
+            tally.add(old, -1)
             if new.end is not None:
                 old.end = new.end
             if new.written is not None:
@@ -170,7 +149,7 @@ def _write_bundles(connection: sqlite3.Connection, bundles: dict[bytes, Bundle],
             for fact in fresh:
                 old.add(fact)
             bundles[key] = new = old
-        count(new, cells, 1)
+        tally.add(new, 1)
         parts += [(new.id, fact) for fact in fresh]
     write_turns(connection, bundles.values())
     _insert_parts(connection, parts)

@@ -16,6 +16,7 @@ from ..otlpvalues import LAST_TIME
 from ..prices import NO_PRICES, Prices
 from ..sketch import dump, percentiles, size
 from ..stored import bundles_of
+from ..tally import is_counted
 from .metrics import metric_sums
 from .values import (
     Characters,
@@ -89,8 +90,8 @@ def overview(connection: sqlite3.Connection, where: Filter, *, prices: Prices = 
     first, last = int(start // step * step), int(-(-end // step) * step)
     rows: Iterable[_Row]
     since: float | None = None
-    if where.session is None:
-        rows = _stored(connection, first, last, step, where.model)
+    if where.session is None or is_counted(connection, where.session):
+        rows = _stored(connection, first, last, step, where)
     else:
         rows, since = _counted(connection, first, last, step, where)
     sums: dict[tuple[str, str, str], _Sum] = defaultdict(_Sum)
@@ -140,13 +141,15 @@ def _range(connection: sqlite3.Connection, where: Filter) -> tuple[float, float]
     return max(0.0, min(start, end)), max(0.0, end)
 
 
-def _stored(connection: sqlite3.Connection, first: int, last: int, step: int, model: str | None) -> Iterator[_Row]:
-    sql = """SELECT start, model, series, label, count, total, sketch FROM cells
-               WHERE width = ? AND start >= ? AND start < ? AND count != 0"""
+def _stored(connection: sqlite3.Connection, first: int, last: int, step: int, where: Filter) -> Iterator[_Row]:
+    table = "cells" if where.session is None else "session_cells"
+    sql = f"""SELECT start, model, series, label, count, total, sketch FROM {table}
+                WHERE width = ? AND start >= ? AND start < ? AND count != 0"""  # noqa: S608
     values: list[object] = [step, first, last]
-    if model is not None:
-        sql += " AND model = ?"
-        values.append(model)
+    for name, value in (("model", where.model), ("session", where.session)):
+        if value is not None:
+            sql += f" AND {name} = ?"
+            values.append(value)
     cursor = connection.cursor()
     cursor.row_factory = None
     return map(_Row._make, cursor.execute(sql, values))

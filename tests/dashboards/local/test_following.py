@@ -309,6 +309,8 @@ def test_a_database_of_before_goes_on_where_its_files_were_read(tmp_path, folder
     ingest.close()
     with sqlite3.connect(tmp_path / "old.db") as old:
         old.execute("ALTER TABLE files DROP COLUMN tail")
+        old.execute("DROP TABLE counted_sessions")
+        old.execute("DROP TABLE session_cells")
         old.execute("PRAGMA user_version = 1")
     old.close()
     with path.open("a") as file:
@@ -389,7 +391,7 @@ def test_a_file_at_which_reading_fails_in_a_new_way_is_named_once_and_the_others
 
 def test_a_file_that_may_not_be_written_for_a_while_is_said_once_and_then_followed(board, folder, caplog):
     blocking = sqlite3.connect(board.path, isolation_level=None)
-    board.ingest.submit(lambda connection: connection.execute("PRAGMA busy_timeout = 1"), 0)
+    board.ingest.submit(lambda connection: connection.execute("PRAGMA busy_timeout = 1"), 0).result(60)
     blocking.execute("BEGIN IMMEDIATE")
     (folder / "a.jsonl").write_text(lines_of("a", 1))
     follower = Follower(folder, board.ingest, seconds=0.01)
