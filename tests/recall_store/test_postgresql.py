@@ -29,8 +29,11 @@ from recall_store import (
     postgresql_pool,
     postgresql_schema,
     postgresql_vectors,
+    rows,
 )
+from recall_store import postgresql_tables as tables
 from recall_store.engines.postgresql import PostgresqlStore
+from recall_store.filters import Filter
 from recall_store.jsonl import keep, records_in
 from recall_store.markdown import import_files
 from recall_store.postgresql_pool import parse_url
@@ -656,6 +659,22 @@ def test_a_vacuum_indexes_what_is_there_also_after_another_process_changed_the_e
         two.reindex(embedder=Fan())
         one.vacuum()
         assert len(two.search(namespace="n", query="where is point 7", top_k=30)) == 30
+
+
+def test_a_memory_is_there_until_the_microsecond_before_its_time_and_not_at_it(store: PostgresqlStore) -> None:
+    at = datetime(2999, 1, 1, tzinfo=UTC)
+    moment = rows.microseconds(at)
+    [record] = store.upsert(namespace="n", records=[Record(id="m", text="probe alpha", expires_at=at)])
+    with store._pool.reading() as db:
+        for now, there in ((moment - 1, True), (moment, False), (moment + 1, False), (moment - 10**12, True)):
+            here = find(db, "n", now=now)
+            assert here is not None
+            assert (here.expired == []) is there
+            assert ("m" in tables.by_ids(db, here, ["m"], now)) is there
+            assert (tables.page(db, here, Filter(), now=now, limit=None, offset=0) == [record]) is there
+            assert (rows.digest(record) in tables.by_digests(db, here, [rows.digest(record)], now)) is there
+            assert (tables.allowed(db, here, Filter(types=("user",)), now).tolist() == [1]) is there
+            assert (tables.expired(db, here, now) == {}) is there
 
 
 # ---- plans

@@ -9,13 +9,16 @@ import stat
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import recall_store
-from recall_store import BusyError, EmbedderError, OpenError, Record, StoreError, UrlError, open_store
+from recall_store import BusyError, EmbedderError, OpenError, Record, StoreError, UrlError, open_store, rows, tables
 from recall_store.connections import Connections
+from recall_store.engines.sqlite import SqliteStore
+from recall_store.filters import Filter
 from tests.recall_store.fakes import LetterEmbedder
 
 WRITER = """
@@ -148,6 +151,22 @@ def test_a_store_whose_file_is_gone_takes_nothing_that_would_be_lost(how: str, t
         if how == "moved":
             (tmp_path / "old.db").rename(path)
             assert len(store.search(namespace="n", query="probe")) == 1
+
+
+def test_a_memory_is_there_until_the_microsecond_before_its_time_and_not_at_it(tmp_path: Path) -> None:
+    at = datetime(2999, 1, 1, tzinfo=UTC)
+    moment = rows.microseconds(at)
+    with open_store(url_of(tmp_path)) as store:
+        assert isinstance(store, SqliteStore)
+        [record] = store.upsert(namespace="n", records=[Record(id="m", text="probe alpha", expires_at=at)])
+        with store._connections.reading() as db:
+            for now, there in ((moment - 1, True), (moment, False), (moment + 1, False), (moment - 10**12, True)):
+                assert ("m" in tables.by_ids(db, 1, ["m"], now)) is there
+                assert (tables.page(db, 1, Filter(), now=now, limit=None, offset=0) == [record]) is there
+                assert (tables.by_digest(db, 1, rows.digest(record), now) is not None) is there
+                assert (tables.allowed_keys(db, 1, Filter(types=("user",)), now).tolist() == [1]) is there
+                assert (tables.expired_keys(db, 1, now) == []) is there
+                assert (tables.ids_of(db, [1], now) == {"m": 1}) is there
 
 
 def test_vacuum_gives_the_room_of_deleted_memories_back(tmp_path: Path) -> None:
