@@ -83,8 +83,10 @@ class View:
         at = np.flatnonzero(known)
         sessions, positions = self._array["session"][at], self._array["position"][at]
         joined = sessions[1:] == sessions[:-1]
-        # A conversation that was stored as it went is in its order already, and sorting is half of a first search.
-        if not (np.where(joined, positions[1:] >= positions[:-1], sessions[1:] > sessions[:-1])).all():
+        # Conversations that were stored as they went are in order already, and sorting is half of a first search.
+        later = np.sort(sessions[1:][~joined])
+        once = bool((later[1:] != later[:-1]).all()) and not (later == sessions[:1]).any()
+        if not (once and bool((positions[1:] >= positions[:-1])[joined].all())):
             order = np.lexsort((positions, sessions))
             at, sessions = at[order], sessions[order]
             joined = sessions[1:] == sessions[:-1]
