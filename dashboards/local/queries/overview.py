@@ -34,7 +34,6 @@ from .values import (
 __all__ = ["overview", "step_of"]
 
 _MOST_STEPS: Final = 200
-_MOST_COUNTED: Final = 2_000
 _NS: Final = 1_000_000_000
 _LAST: Final = LAST_TIME / _NS
 _KINDS: Final = ("input", "output", "cache_read", "cache_write", "reasoning")
@@ -89,11 +88,10 @@ def overview(connection: sqlite3.Connection, where: Filter, *, prices: Prices = 
     step = step_of(end - start)
     first, last = int(start // step * step), int(-(-end // step) * step)
     rows: Iterable[_Row]
-    since: float | None = None
     if where.session is None or is_counted(connection, where.session):
         rows = _stored(connection, first, last, step, where)
     else:
-        rows, since = _counted(connection, first, last, step, where)
+        rows = _counted(connection, first, last, step, where)
     sums: dict[tuple[str, str, str], _Sum] = defaultdict(_Sum)
     over_time: dict[tuple[int, str, str], _Sum] = defaultdict(_Sum)
     for row in rows:
@@ -127,7 +125,6 @@ def overview(connection: sqlite3.Connection, where: Filter, *, prices: Prices = 
         errors=_counts(whole, "error"),
         models=models,
         timeline=_timeline(over_time, first, last, step),
-        since=since,
     )
 
 
@@ -155,31 +152,23 @@ def _stored(connection: sqlite3.Connection, first: int, last: int, step: int, wh
     return map(_Row._make, cursor.execute(sql, values))
 
 
-def _counted(
-    connection: sqlite3.Connection, first: int, last: int, step: int, where: Filter
-) -> tuple[Iterable[_Row], float | None]:
-    """The rows of one session, counted now from its turns, some 80 µs each: no counts are kept by session.
-
-    Of its latest turns only, where they are more than `_MOST_COUNTED`: then since when.
-    """
+def _counted(connection: sqlite3.Connection, first: int, last: int, step: int, where: Filter) -> Iterable[_Row]:
+    """The rows of one session, counted now from its turns, some 80 µs each: it has too few to keep counts of them."""
     cursor = connection.cursor()
     cursor.row_factory = None
     condition = "session = ?" if where.session else "session IS NULL AND ? = ''"
-    found = cursor.execute(
-        f"""SELECT key, started FROM turns WHERE {condition} AND started >= ? AND started < ?
-              ORDER BY started DESC LIMIT ?""",  # noqa: S608
-        (where.session, first * _NS, last * _NS, _MOST_COUNTED + 1),
-    ).fetchall()
-    since = None
-    if len(found) > _MOST_COUNTED:
-        found.pop()
-        since = found[-1][1] / _NS
-    keys = [key for key, _ in found]
+    keys = [
+        key
+        for (key,) in cursor.execute(
+            f"SELECT key FROM turns WHERE {condition} AND started >= ? AND started < ?",  # noqa: S608
+            (where.session, first * _NS, last * _NS),
+        )
+    ]
     cells = Cells(step)
     for bundle in bundles_of(connection, keys).values():
         if where.model is None or bundle.model == where.model:
             count(bundle, cells, 1)
-    return (_Row(*key[1:], cell.count, cell.total, dump(cell.sketch)) for key, cell in cells), since
+    return (_Row(*key[1:], cell.count, cell.total, dump(cell.sketch)) for key, cell in cells)
 
 
 def _all(sums: dict[tuple[str, str], _Sum], series: str) -> _Sum:

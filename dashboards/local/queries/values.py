@@ -159,8 +159,7 @@ class Overview:
 
     `turns` counts every turn that ended, `outcomes` and `origins` say how and of what kind; `latency` is a turn's
     whole duration, hooks and recall included, `call_latency` the model calls'. `cost` None when no price is known of
-    what was used; `cost_is_whole` False when it leaves out models without a price. `since`: the session that is asked
-    for has more turns than are counted at once, so that only those from this moment on are in it; else None.
+    what was used; `cost_is_whole` False when it leaves out models without a price.
     """
 
     start: float
@@ -182,7 +181,6 @@ class Overview:
     errors: Mapping[str, int]
     models: tuple[ModelSummary, ...]
     timeline: Timeline
-    since: float | None = None
 
     @property
     def blocked(self) -> int:

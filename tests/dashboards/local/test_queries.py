@@ -66,18 +66,6 @@ def test_a_session_counted_from_its_turns_is_counted_as_everything_is(board):
     assert whole == session
 
 
-def test_of_a_session_with_very_many_turns_the_latest_are_counted_and_it_says_since_when(board):
-    trace = Trace()
-    for number in range(1, 2_004):
-        trace.turn(number, session=None, at=NOON + number)
-    board.send(trace)
-    seen = board.ask(overview, Filter(start=NOON, end=NOON + 3600, session=""))
-    assert (seen.turns, seen.since) == (2_000, NOON + 4)
-    assert board.ask(overview, Filter(start=NOON, end=NOON + 3600)).turns == 2_003
-    later = board.ask(overview, Filter(start=NOON + 60, end=NOON + 3600, session=""))
-    assert (later.turns, later.since) == (1_944, None)
-
-
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_the_order_in_which_spans_come_changes_nothing(board, order):
     parts = [
