@@ -5,6 +5,7 @@ A hook call, a recall and a model call name their turn by their parent: `firstha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -29,6 +30,7 @@ CALL_OPERATIONS: Final = frozenset({"chat", "generate_content", "text_completion
 FAILED: Final = frozenset({"non_blocking_error", "timeout", "cancelled"})
 """Outcomes of hook calls that did not do their work; one that blocks did it."""
 
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 _LONGEST_LABEL: Final = 256
 
 
@@ -127,9 +129,10 @@ def fact_of(span: Span) -> tuple[bytes | None, Fact] | None:
 
 
 def text_of(value: object) -> str | None:
-    """A label from an attribute: its text, cut, without NUL; None for what is no text or empty."""
+    """A label from an attribute: its text, cut, without what cannot be stored; None for what is no text or empty."""
     if isinstance(value, str) and value:
-        return value[:_LONGEST_LABEL].replace("\0", "\ufffd")
+        label = value[:_LONGEST_LABEL]
+        return label.replace("\0", "\ufffd") if label.isascii() else _UNSTORABLE.sub("\ufffd", label)
     return None
 
 

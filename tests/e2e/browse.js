@@ -148,7 +148,7 @@ const foreign = () => new Promise((resolve) => {
   const states = [
     ["overview", "/"], ["sessions", "/sessions"], ["turns", "/turns"], ["session", session], ["sorted", "/turns?sort=duration&dir=asc"],
     ["filtered", "/sessions?outcome=blocked&range=24h"], ["turn", turns[1]], ["hostile", turns[2]], ["failed", turns[3]], ["long", turns[4]],
-    ["blocked", blocked], ["empty", "/turns?range=all&model=none"], ["unfound", "/sessions?q=no+such+thing"],
+    ["strange", turns.at(-1)], ["blocked", blocked], ["empty", "/turns?range=all&model=none"], ["unfound", "/sessions?q=no+such+thing"],
     ["told", "/nothing"], ["forgotten", `/turn/${"0".repeat(48)}`], ["senseless", "/turns?sort=nothing"],
   ];
   const looks = [["wide", 1440, "light"], ["narrow-dark", 390, "dark"], ["dark", 1440, "dark"], ["narrow", 390, "light"]];

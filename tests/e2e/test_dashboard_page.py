@@ -9,6 +9,7 @@ import json
 import os
 import re
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,23 @@ from .chromium import CHROMIUM, browse
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium")
 SESSIONS = 4
+STRANGE = "a\ud800b\udfff \u202ec\u0000 </script><script>window.hurt=5</script>"
 NAME = "<img src=x onerror=window.hurt=3> \u202elate"
+
+
+def written_elsewhere(folder: Path, served: Any) -> str:
+    """A transcript of another program with a text that no SDK would send; the address of its turn."""
+    head = {"sessionId": "elsewhere", "cwd": "/", "version": "1", "gitBranch": "<b>"}
+    at = datetime.fromtimestamp(time.time() - 30, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    asked = {**head, "uuid": "1", "parentUuid": None, "timestamp": at, "type": "user"}
+    asked["message"] = {"role": "user", "parts": [{"text": STRANGE}]}
+    reply = {**head, "uuid": "2", "parentUuid": "1", "timestamp": at, "type": "assistant", "model": "<i>m\ud800</i>"}
+    reply["message"] = {"role": "model", "parts": [{"text": "\u2067<script>window.hurt=4</script>\udfff"}]}
+    (folder / "transcripts" / "elsewhere.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in (asked, reply)))
+    deadline = time.monotonic() + 60
+    while not (found := served.rows("SELECT lower(hex(key)) FROM turns WHERE session = 'elsewhere' AND calls >= 0")):
+        assert time.monotonic() < deadline
+    return f"/turn/{found[0][0]}"
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +54,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
             "SELECT lower(hex(key)), session, outcome FROM turns WHERE outcome != 'blocked' ORDER BY session, started"
         )
         ((blocked,), *_) = served.rows("SELECT lower(hex(key)) FROM turns WHERE outcome = 'blocked' ORDER BY session")
+        strange = written_elsewhere(folder, served)
         told = browse(
             HERE / "browse.js",
             f"http://localhost:{served.port}",
@@ -44,6 +62,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Any:
             os.environ.get("PAGE_PICTURES", ""),
             f"/turn/{blocked}",
             *(f"/turn/{key}" for key, _, _ in rows),
+            strange,
         )
     return json.loads(told), [f"/turn/{key}" for key, _, _ in rows]
 
@@ -65,6 +84,12 @@ def test_twenty_turns_show_what_was_typed_and_what_was_received(seen: Any) -> No
         assert escape(ADDED) in shown["received"][-1][1]
 
 
+def test_a_text_that_is_no_text_is_shown_with_signs_in_place_of_what_cannot_be(seen: Any) -> None:
+    (strange,) = set(seen[0]["turns"]) - set(seen[1])
+    typed = seen[0]["turns"][strange]["typed"]
+    assert typed == "a\ufffdb\ufffd ⟨U+202E⟩c\ufffd </script><script>window.hurt=5</script>"
+
+
 def test_nothing_ran_nothing_was_fetched_and_no_page_is_wider_than_its_window(seen: Any) -> None:
     assert seen[0]["errors"] == [] and seen[0]["outside"] == []
     assert {shown["hurt"] for shown in seen[0]["turns"].values()} == {None} and seen[0]["hurt"] == []
@@ -77,7 +102,7 @@ def test_axe_finds_no_barrier_on_any_page_wide_or_narrow_light_or_dark(seen: Any
 def test_tab_goes_from_the_skip_link_through_the_pages_and_filters_to_the_figures(seen: Any) -> None:
     assert seen[0]["tabs"] == [
         *("Skip to the content", "Firsthand", "Overview", "Sessions", "Turns", "Live", "Theme: system"),
-        *("1h", "24h", "7d", "30d", "all", "all gpt-5", "Show", "24", "4"),
+        *("1h", "24h", "7d", "30d", "all", "all gpt-5<i>m\ufffd</i>", "Show", "25", "4"),
     ]
     assert seen[0]["unseen"] == []
     assert seen[0]["skipped"] == "main"
@@ -90,13 +115,13 @@ def test_a_choice_made_with_keys_is_sent_by_show_and_not_before(seen: Any) -> No
 
 def test_a_list_is_put_in_the_order_of_a_column(seen: Any) -> None:
     assert seen[0]["arrow"] == "descending"
-    assert seen[0]["order"] == [315] * SESSIONS + [113] * 4 * SESSIONS + [0] * SESSIONS
+    assert seen[0]["order"] == [315] * SESSIONS + [113] * 4 * SESSIONS + [0] * (SESSIONS + 1)
 
 
 def test_a_chart_says_its_totals_and_under_the_pointer_the_stretch_in_24_hours(seen: Any) -> None:
     resting, pointed = seen[0]["legend"]
-    assert resting == ["in all", "0", str(SESSIONS), str(SESSIONS), str(4 * SESSIONS)]
-    assert seen[0]["drawn"] == f"in all: sent {4 * SESSIONS}, blocked {SESSIONS}, failed {SESSIONS}, cancelled 0"
+    assert resting == ["in all", "0", str(SESSIONS), str(SESSIONS), str(4 * SESSIONS + 1)]
+    assert seen[0]["drawn"] == f"in all: sent {4 * SESSIONS + 1}, blocked {SESSIONS}, failed {SESSIONS}, cancelled 0"
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d–\d\d:\d\d", pointed)
 
 
