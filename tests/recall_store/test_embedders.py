@@ -16,6 +16,7 @@ from recall_store.embedders import load
 from recall_store.embedders.openai import OpenAIEmbedder
 from recall_store.weights import package_files, read_safetensors
 from tests.recall_store.embedding_server import EmbeddingServer
+from tests.recall_store.postgres import server
 
 
 @pytest.fixture
@@ -44,11 +45,12 @@ def test_openai_asks_the_endpoint_and_model_of_the_environment(
     assert np.allclose(vectors[[0, 2]], load("hash").embed(["the boat is green", "the sea is blue"]))
 
 
+@pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
 @pytest.mark.parametrize("asked", ["openai", None])
 def test_opening_a_store_that_names_its_dimension_asks_the_endpoint_nothing(
-    endpoint: EmbeddingServer, asked: str | None, tmp_path: Path
+    endpoint: EmbeddingServer, asked: str | None, engine: str, tmp_path: Path
 ) -> None:
-    url = f"sqlite:///{tmp_path}/m.db"
+    url = f"sqlite:///{tmp_path}/m.db" if engine == "sqlite" else server().empty("embedders")
     with open_store(url, embedder="openai") as store:
         store.upsert(namespace="n", records=[Record(text="the boat is green")])
     assert [request["input"] for request in endpoint.requests] == [["dimension"], ["the boat is green"]]
