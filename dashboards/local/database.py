@@ -14,8 +14,9 @@ from urllib.parse import quote
 from .errors import DatabaseError
 from .schema import APPLICATION_ID, MIGRATIONS, migrate, version
 
-__all__ = ["Lock", "Readers", "open_writer", "vacuum"]
+__all__ = ["Lock", "Readers", "open_writer", "vacuum", "words_for_errors"]
 
+_HELD: Final = "{path} is another dashboard's; stop that one, or name another with --db"
 _BUSY_SECONDS: Final = 5.0
 _WRITER_CACHE_KIB: Final = 16_384
 _READER_CACHE_KIB: Final = 8_192
@@ -28,7 +29,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
     Raises `DatabaseError`.
     """
     _make_private(path)
-    with _words_for_errors(path):
+    with words_for_errors(path):
         connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             _prepare(connection, path)
@@ -45,8 +46,8 @@ class Lock:
     with the process, however that ends; where there is no `fcntl` nobody is kept out.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Take it. Raises `DatabaseError` when another process has it."""
+    def __init__(self, path: Path, held: str = _HELD) -> None:
+        """Take it. Raises `DatabaseError` when another process has it, in the words of `held`."""
         self._fd = -1
         try:
             import fcntl
@@ -58,7 +59,7 @@ class Lock:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(self._fd)
-            raise DatabaseError(f"{path} is another dashboard's; stop that one, or name another with --db") from error
+            raise DatabaseError(held.format(path=path)) from error
         except OSError as error:
             raise DatabaseError(f"{path}: {error.strerror or error}; name another with --db") from error
 
@@ -92,7 +93,7 @@ class Readers:
             if self._closed:
                 raise DatabaseError(f"{self.path} is closed")
             connection = self._idle.pop() if self._idle else None
-        with _words_for_errors(self.path):
+        with words_for_errors(self.path):
             if connection is None:
                 connection = self._connect()
             try:
@@ -164,7 +165,8 @@ def _make_private(path: Path) -> None:
 
 
 @contextmanager
-def _words_for_errors(path: Path) -> Iterator[None]:
+def words_for_errors(path: Path) -> Iterator[None]:
+    """What SQLite raises in the block is raised as `DatabaseError`, in one line that says what to do."""
     try:
         yield
     except sqlite3.DatabaseError as error:

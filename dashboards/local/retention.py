@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+import time
+from datetime import timedelta
+from pathlib import Path
 from typing import Final
 
-from .database import vacuum
+from .database import Lock, open_writer, vacuum, words_for_errors
 
-__all__ = ["forget_old"]
+__all__ = ["forget_old", "tidy"]
 
 _AT_ONCE: Final = 5_000
 _TABLES: Final = (
@@ -47,3 +50,27 @@ def forget_old(connection: sqlite3.Connection, before: int, *, pages: int = 0) -
     if gone:
         vacuum(connection, pages=pages)
     return gone
+
+
+def tidy(path: Path, keep: timedelta | None = None) -> tuple[int, int]:
+    """Forget what is older than it is kept, if that is said, and give all free room back to the disk.
+
+    Returns how many rows went and how many bytes the file is smaller. Raises `DatabaseError`, also while a dashboard
+    runs on the file: it would wait, and tell its clients to, for as long as this takes.
+    """
+    lock = Lock(
+        path,
+        held="{path} is a running dashboard's; end that one first, or start it with --keep: it then forgets by itself",
+    )
+    try:
+        before = path.stat().st_size
+        connection = open_writer(path)
+        try:
+            with words_for_errors(path):
+                gone = forget_old(connection, time.time_ns() - int(keep.total_seconds() * _NS)) if keep else 0
+                vacuum(connection)
+        finally:
+            connection.close()
+        return gone, max(0, before - path.stat().st_size)
+    finally:
+        lock.release()

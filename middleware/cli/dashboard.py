@@ -137,21 +137,11 @@ def _usual_place() -> Path:
 
 
 def _vacuum(place: Path, keep: timedelta | None) -> None:
-    import time
-
-    from dashboards.local.database import open_writer, vacuum
-    from dashboards.local.retention import forget_old
+    from dashboards.local.retention import tidy
 
     if not place.exists():
         raise Failure(f"{place}: there is no such file; name one with --db")
-    before = place.stat().st_size
-    connection = open_writer(place)
-    try:
-        gone = forget_old(connection, time.time_ns() - int(keep.total_seconds() * 1e9)) if keep is not None else 0
-        vacuum(connection)
-    finally:
-        connection.close()
-    freed = max(0, before - place.stat().st_size)
+    gone, freed = tidy(place, keep)
     click.echo(f"{plain(str(place))}: {gone:,} rows forgotten, {freed:,} bytes given back")
 
 

@@ -69,6 +69,27 @@ def test_vacuum_forgets_and_says_how_much(tmp_path):
     made.close()
 
 
+def test_vacuum_leaves_the_file_of_a_running_dashboard_as_it_is(tmp_path):
+    from dashboards.local.ingest import Ingest
+
+    from ..dashboards.local.sending import Trace
+
+    ingest = Ingest(tmp_path / "board.db")
+    ingest.receive("traces", Trace().turn(1, at=LONG_AGO).body)[1].result(60)
+    done = run("--vacuum", "--db", "board.db", "--keep", "1h")
+    assert (done.exit_code, done.stderr) == (
+        1,
+        "firsthand: board.db is a running dashboard's; "
+        + "end that one first, or start it with --keep: it then forgets by itself\n",
+    )
+    ingest.close()
+    with sqlite3.connect(tmp_path / "board.db") as made:
+        assert made.execute("SELECT count(*) FROM spans").fetchone() == (1,)
+    made.close()
+    done = run("--vacuum", "--db", "board.db", "--keep", "1h")
+    assert (done.exit_code, done.stdout[:10]) == (0, "board.db: ")
+
+
 def test_the_usual_place_is_private(tmp_path):
     done = run("--port", "0", "--transcripts", "none", env={"XDG_DATA_HOME": str(tmp_path / "data")})
     assert done.exit_code == 1
