@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
+from ..e2e.aimock import Aimock
 from ..e2e.test_prometheus import prometheus, query, until
 from .loaded import ALL, NAMES, Asked, board, filled, queries
 from .programs import DASHBOARDS, ROOT, program
 from .test_prometheus_rules import RECORDED, rules
-from .traffic import TURNS
+from .traffic import FIXTURES, TURNS
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -30,8 +31,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Prometheus that has seen two rounds of turns: what a counter was born with grows by nothing."""
     program("prometheus", "prometheus")
     folder = tmp_path_factory.mktemp("live")
-    command = [sys.executable, "-m", "tests.dashboards.traffic", str(folder)]
-    with (folder / "traffic.log").open("wb") as log:
+    with Aimock(folder, FIXTURES) as server, (folder / "traffic.log").open("wb") as log:
+        command = [sys.executable, "-m", "tests.dashboards.traffic", str(folder), server.url]
         traffic = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT
         )

@@ -1,8 +1,8 @@
-"""Real turns for the dashboards, in a process of its own: `python -m tests.dashboards.traffic FOLDER`.
+"""Real turns for the dashboards, in a process of its own: `python -m tests.dashboards.traffic FOLDER URL`.
 
-The middleware is wrapped around real SDK clients, whose server is in the process. Its metrics are served as
-opentelemetry-exporter-prometheus has them; traces and logs go to a port where nobody listens, so that some are lost.
-It prints its port, then makes one round of turns for every line of its input and prints
+The middleware is wrapped around real SDK clients, whose server is the aimock at that URL, started with `FIXTURES`. Its
+metrics are served as opentelemetry-exporter-prometheus has them; traces and logs go to a port where nobody listens, so
+that some are lost. It prints its port, then makes one round of turns for every line of its input and prints
 "done". A round is the same each time, so that what a counter grows by between two of them is known.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import socket
 import sys
 import time
@@ -20,13 +19,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import anthropic
+import openai
 from opentelemetry import metrics
 from opentelemetry.exporter.prometheus import PrometheusMetricReader
 from opentelemetry.sdk.metrics import MeterProvider
 from prometheus_client import CollectorRegistry, start_http_server
 
 from middleware import HookBlocked, Middleware, Origin, telemetry
-from middleware.testing import Answer, Failure, LocalModel
 from recall_store import Record, open_store
 from recall_store.engines.sqlite import SqliteStore
 
@@ -70,14 +70,26 @@ class SlowStore(SqliteStore):
         return super().search(**asked)
 
 
-def answer(body: dict[str, Any]) -> str | Answer | Failure:
-    """Slow, refused or plain, as the request's own words ask for."""
-    said = str(body)
-    if took := re.search(r"take (\d\.\d)", said):
-        time.sleep(float(took[1]))
-    if refused := re.search(r"fail with (\d+)", said):
-        return Failure(status=int(refused[1]))
-    return Answer(text="It is red since noon.", input_tokens=len(said) // 4, output_tokens=7)
+FIXTURES: dict[str, Any] = {
+    "fixtures": [
+        *(
+            {"match": {"userMessage": f"fail with {status}"},
+             "response": {"error": {"message": "no"}, "status": status}}
+            for status in (429, 503)
+        ),
+        *(
+            {"match": {"userMessage": f"take {took}"},
+             "response": {"content": "It is red since noon.", "usage": {"prompt_tokens": 300, "completion_tokens": 7}},
+             "chaos": {"latencyMs": round(1000 * took)}}
+            for took in sorted(set(SECONDS))
+        ),
+        {"match": {"model": "claude-sonnet-4-5"},
+         "response": {"content": "It is red since noon.", "usage": {"input_tokens": 300, "output_tokens": 7}}},
+        {"match": {},
+         "response": {"content": "It is red since noon.", "usage": {"prompt_tokens": 300, "completion_tokens": 7}}},
+    ]
+}  # fmt: skip
+"""Slow, refused or plain, as the request's own words ask for."""
 
 
 @contextmanager
@@ -132,10 +144,10 @@ def tool_turn(client: Any) -> None:
     client.chat.completions.create(model="gpt-5-mini", messages=messages)
 
 
-def jobs(found: dict[str, Middleware], model: LocalModel) -> list[Any]:
+def jobs(found: dict[str, Middleware], gpt: openai.OpenAI, claudes: anthropic.Anthropic) -> list[Any]:
     """A round, as functions to be called at the same time."""
-    plain = {name: app.wrap(model.openai()) for name, app in found.items()}
-    anthropic = found["plain"].wrap(model.anthropic())
+    plain = {name: app.wrap(gpt) for name, app in found.items()}
+    other = found["plain"].wrap(claudes)
     made: list[Any] = [lambda n=n: turn(plain["broken"], "gpt-5", f"what now, number {n}") for n in range(24)]
     made += [
         lambda n=n, s=s: turn(plain["plain"], "timed", f"what about service {n % 9}? take {s}")
@@ -144,7 +156,7 @@ def jobs(found: dict[str, Middleware], model: LocalModel) -> list[Any]:
     for n in range(8):
         made += [
             lambda n=n: turn(plain["plain"], "gpt-5-mini", f"is service {n} green?", stream=True),
-            lambda n=n: claude(anthropic, f"is service {n} green?"),
+            lambda n=n: claude(other, f"is service {n} green?"),
             lambda n=n: turn(plain["stranger"], "gpt-5-mini", f"hello, number {n}"),
         ]
     for n in range(4):
@@ -165,7 +177,7 @@ def jobs(found: dict[str, Middleware], model: LocalModel) -> list[Any]:
     return [*made, cron, cron]
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, url: str) -> None:
     registry = CollectorRegistry()
     meters = MeterProvider([PrometheusMetricReader(registry=registry)], shutdown_on_exit=False)
     metrics.set_meter_provider(meters)
@@ -176,11 +188,15 @@ def main(folder: Path) -> None:
         os.environ["OTEL_BSP_SCHEDULE_DELAY"] = os.environ["OTEL_BLRP_SCHEDULE_DELAY"] = "200"
         telemetry.configure(service_name="dashboards-test")
         server, thread = start_http_server(0, addr="127.0.0.1", registry=registry)
-        model = LocalModel(default=answer)
-        with apps(folder) as found, ThreadPoolExecutor(40) as pool:
+        with (
+            apps(folder) as found,
+            openai.OpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0) as gpt,
+            anthropic.Anthropic(api_key="k", base_url=url, max_retries=0) as claudes,
+            ThreadPoolExecutor(40) as pool,
+        ):
             print(server.server_port, flush=True)
             for _ in sys.stdin:
-                for done in [pool.submit(job) for job in jobs(found, model)]:
+                for done in [pool.submit(job) for job in jobs(found, gpt, claudes)]:
                     done.result()
                 # No flush: it makes the Prometheus reader collect, and what was collected is in the next scrape twice.
                 print("done", flush=True)
@@ -191,4 +207,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])

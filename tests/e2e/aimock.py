@@ -84,13 +84,13 @@ def installed() -> Path:
 
 
 class Aimock:
-    """A running server; `journal()` is what it received since `forget()`, oldest first."""
+    """A running server of these fixtures; `journal()` is what it received, oldest first."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, fixtures: dict[str, Any] = FIXTURES) -> None:
         node = shutil.which("node")
         if node is None:
             pytest.fail("node is missing: the aimock tests need node 20 and npm (Debian: apt-get install nodejs npm)")
-        (folder / "fixtures.json").write_text(json.dumps(FIXTURES))
+        (folder / "fixtures.json").write_text(json.dumps(fixtures))
         (folder / "aimock.json").write_text(json.dumps({"llm": {"fixtures": str(folder / "fixtures.json")}}))
         command = [node, str(installed()), "--config", str(folder / "aimock.json"), "--port", "0"]
         self._process = subprocess.Popen(

@@ -1,10 +1,11 @@
-"""Thousands of real turns for a dashboard: `python -m tests.e2e.load --turns 2000 --transcripts FOLDER`.
+"""Thousands of real turns for a dashboard: `python -m tests.e2e.load --turns 5000 --transcripts FOLDER`.
 
-The real middleware around real clients, whose server is in this process (`LocalModel`), exports over OTLP to
-`--endpoint`, and writes transcripts and memories below `--transcripts`. Several sessions, users and models; hooks
-that add, block, fail and take too long; recalls that hit, miss, are late and break; streams, tool results, cron jobs,
-calls outside of any session; refusals of the server. With `--hours 48` the turns lie over the last two days: this
-process's clock is set for it. What is made is the same each time, but for ids and times.
+The real middleware around the real clients of OpenAI and Anthropic talks over HTTP to aimock, which it starts and ends
+(node and npm are needed), exports over OTLP to `--endpoint`, and writes transcripts and memories below `--transcripts`.
+Several sessions, users and models; hooks that add, block, fail and take too long; recalls that hit, miss, are late and
+break; streams, whole and cut off, tool results, cron jobs, calls outside of any session; a server that refuses
+and hangs up. With `--hours 48` the turns lie over the last two days: this process's clock is set for it. What is made
+is the same each time, but for ids and times.
 """
 
 from __future__ import annotations
@@ -14,11 +15,10 @@ import json
 import logging
 import os
 import random
-import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -36,6 +36,7 @@ QUESTIONS = (
     "explain the {} retry loop to me, with an example",
 )
 MODELS = ("gpt-5", "gpt-5-mini", "gpt-5-mini", "gpt-5-mini", "gpt-5-nano")
+CLAUDE = "claude-sonnet-4-5"
 USERS = ("alice", "bob", "carol", "dave")
 _AT_ONCE = 24
 STATE = "Repository state: branch main, 3 files changed, CI run 4812 red in test_{}. "
@@ -43,7 +44,7 @@ STATE = "Repository state: branch main, 3 files changed, CI run 4812 red in test
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """How much: `turns` over `sessions`, made by `threads` at once; `seconds` is what a model takes, in the middle."""
+    """How much: `turns` over `sessions`, made by `threads` at once; `seconds` is what a model takes at least."""
 
     folder: Path
     turns: int = 2000
@@ -75,11 +76,14 @@ class _Clock:
 
 def run(load: Load, **providers: Any) -> dict[str, int]:
     """Make the turns; how many ended how. Providers default to the application's own."""
+    import anthropic
+    import openai
+
     from middleware import HookBlocked, Origin
-    from middleware.testing import LocalModel
+
+    from .aimock import Aimock
 
     clock = _CLOCK
-    model = LocalModel(default=_answer(load.seconds))
     counts: dict[str, int] = {"sent": 0, "blocked": 0, "error": 0}
     lock = threading.Lock()
 
@@ -90,11 +94,11 @@ def run(load: Load, **providers: Any) -> dict[str, int]:
         text = draw.choice(QUESTIONS).format(topic)
         if kind == "guarded" and draw.random() < 0.3:
             text = f"drop the {topic} table"
-        if draw.random() < 0.03:
-            text += f" (fail with {draw.choice((429, 500, 503))})"
+        if draw.random() < 0.05:
+            text += f" ({draw.choice(tuple(FAULTS))})"
         session = None if number % 37 == 0 else f"session-{draw.randrange(load.sessions):02}"
         user = USERS[(draw.randrange(99) if session is None else int(session[-2:])) % len(USERS)]
-        app, (openai, anthropic) = apps[kind], clients[kind]
+        app, (gpt, claude) = apps[kind], clients[kind]
         ended = "sent"
         try:
             with ExitStack() as stack:
@@ -102,7 +106,7 @@ def run(load: Load, **providers: Any) -> dict[str, int]:
                     stack.enter_context(app.session(f"{kind}-{session}", user=user))
                 if draw.random() < 0.04:
                     stack.enter_context(app.origin(Origin.CRON))
-                _ask(draw, openai, anthropic, text)
+                _ask(draw, gpt, claude, text)
         except HookBlocked:
             ended = "blocked"
         except Exception:
@@ -110,8 +114,15 @@ def run(load: Load, **providers: Any) -> dict[str, int]:
         with lock:
             counts[ended] += 1
 
-    with _apps(load, providers) as apps, ThreadPoolExecutor(load.threads) as pool:
-        clients = {name: (app.wrap(model.openai()), app.wrap(model.anthropic())) for name, app in apps.items()}
+    load.folder.mkdir(parents=True, exist_ok=True)
+    with (
+        _apps(load, providers) as apps,
+        Aimock(load.folder, _fixtures(load.seconds)) as server,
+        openai.OpenAI(api_key="k", base_url=f"{server.url}/v1", max_retries=0) as gpts,
+        anthropic.Anthropic(api_key="k", base_url=server.url, max_retries=0) as claudes,
+        ThreadPoolExecutor(load.threads) as pool,
+    ):
+        clients = {name: (app.wrap(gpts), app.wrap(claudes)) for name, app in apps.items()}
         for first in range(0, load.turns, _AT_ONCE):
             # The clock goes on while no turn is under way: it would be in that turn's duration.
             if clock is not None:
@@ -122,45 +133,56 @@ def run(load: Load, **providers: Any) -> dict[str, int]:
     return counts
 
 
-def _ask(draw: random.Random, openai: Any, anthropic: Any, text: str) -> None:
+def _ask(draw: random.Random, gpt: Any, claude: Any, text: str) -> None:
     message: dict[str, Any] = {"role": "user", "content": text}
+    streams = draw.random() < 0.4 or "cut it off" in text
     if draw.random() < 0.25:
-        anthropic.messages.create(model="claude-sonnet-4-5", max_tokens=500, messages=[message])
-        return
-    name = draw.choice(MODELS)
-    if draw.random() < 0.4:
-        options = {"stream_options": {"include_usage": True}}
-        for _ in openai.chat.completions.create(model=name, messages=[message], stream=True, **options):
-            pass
-        return
-    messages = [message]
-    if draw.random() < 0.1:
-        call = {"id": "call_1", "type": "function", "function": {"name": "read_log", "arguments": '{"lines": 40}'}}
-        messages += [
-            {"role": "assistant", "content": None, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": "call_1", "content": "ERROR test_upload: timed out after 30 s\n" * 8},
-        ]
-    openai.chat.completions.create(model=name, messages=messages, temperature=0.2)
-
-
-def _answer(seconds: float) -> Callable[[dict[str, Any]], Any]:
-    """Slow as models are, refused where the words ask for it."""
-    from middleware.testing import Answer, Failure
-
-    draw = random.Random(7)
-
-    def answer(body: dict[str, Any]) -> Any:
-        said = json.dumps(body)
-        time.sleep(seconds * draw.lognormvariate(0, 0.8) * (3 if "claude" in said else 1))
-        if refused := re.search(r"fail with (\d+)", said):
-            return Failure(status=int(refused[1]))
-        return Answer(
-            text="It has been red since noon: the upload test timed out. Raise its limit, and look at run 4812.",
-            input_tokens=len(said) // 4,
-            output_tokens=20 + draw.randrange(400),
+        reply = claude.messages.create(
+            model=CLAUDE, max_tokens=500, messages=[message], **({"stream": True} if streams else {})
         )
+    else:
+        name = draw.choice(MODELS)
+        options = {"stream": True, "stream_options": {"include_usage": True}} if streams else {"temperature": 0.2}
+        messages = [message]
+        if not streams and draw.random() < 0.1:
+            call = {"id": "call_1", "type": "function", "function": {"name": "read_log", "arguments": '{"lines": 40}'}}
+            messages += [
+                {"role": "assistant", "content": None, "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": "call_1", "content": "ERROR test_upload: timed out after 30 s\n" * 8},
+            ]
+        reply = gpt.chat.completions.create(model=name, messages=messages, **options)
+    if streams:
+        for _ in reply:
+            pass
 
-    return answer
+
+FAULTS: dict[str, dict[str, Any]] = {
+    **{
+        f"fail with {status}": {"response": {"error": {"message": "scripted", "type": kind}, "status": status}}
+        for status, kind in ((429, "rate_limit_error"), (500, "server_error"), (503, "overloaded_error"))
+    },
+    "hang up": {"response": {"content": ""}, "chaos": {"disconnectRate": 1}},
+    "cut it off": {"response": {"content": "It has been red since noon: the upload test"}, "truncateAfterChunks": 2,
+                   "chunkSize": 6},
+}  # fmt: skip
+"""What goes wrong when the words ask for it."""
+
+SLOWER = (1, 1, 1, 1, 2, 2, 3, 4, 6, 12)
+"""How many times longer a model takes for one topic than for another."""
+
+
+def _fixtures(seconds: float) -> dict[str, Any]:
+    """Slow as models are, by topic and model, with as many tokens as that; refused where the words ask for it."""
+    found: list[dict[str, Any]] = [{"match": {"userMessage": words}, **fault} for words, fault in FAULTS.items()]
+    for number, topic in enumerate(TOPICS):
+        for model, times in ((CLAUDE, 3), (None, 1)):
+            took = {"chaos": {"latencyMs": max(1, round(seconds * 1000 * SLOWER[number] * times))}}
+            names = ("input_tokens", "output_tokens") if model == CLAUDE else ("prompt_tokens", "completion_tokens")
+            usage = dict(zip(names, (120 + 37 * number, 20 + 41 * number), strict=True))
+            said = f"It has been red since noon: the {topic} test timed out. Raise its limit, and look at run 4812."
+            match = {"userMessage": topic, **({"model": model} if model is not None else {})}
+            found.append({"match": match, "response": {"content": said, "usage": usage}, **took})
+    return {"fixtures": [*found, {"match": {}, "response": {"content": "It is green."}}]}
 
 
 @contextmanager
@@ -183,7 +205,6 @@ def _apps(load: Load, providers: dict[str, Any]) -> Iterator[dict[str, Any]]:
             time.sleep(0.05)
             return super().search(**asked)
 
-    load.folder.mkdir(parents=True, exist_ok=True)
     hooks = load.folder / "hooks.json"
     hooks.write_text(json.dumps({"hooks": HOOKS}))
     path = load.folder / "memories.db"

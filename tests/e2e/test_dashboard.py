@@ -102,6 +102,9 @@ def test_every_turn_of_a_load_is_there_with_its_transcript(tmp_path):
         assert {hook.name for hook in seen.hooks} == {"_state", "guard", "branch", "lint", "weather"}
         assert min(seen.recall.hits, seen.recall.misses, seen.recall.timeouts, seen.recall.errors) > 0
         assert len(seen.models) == 5
+        assert set(seen.errors) == {
+            "429", "500", "503", "anthropic.APIConnectionError", "openai.APIConnectionError",
+        }  # fmt: skip
         assert seen.first_chunk.count > 0
         assert seen.pollution.recalls > 0
         for one in turns(connection, limit=1000).items:
