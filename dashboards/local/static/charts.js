@@ -82,7 +82,7 @@
     const scale = { x: { time: true, range: (u, low, high) => [low - span / 2, high + span / 2] }, y: { range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1] } };
     return new uPlot({
       width: place.clientWidth, height: 180, series, scales: scale,
-      axes: [{ ...axis, values: marks, space: (_, __, low, high) => high - low > 86400 ? 80 : 60 }, { ...axis, size: 58, values: (_, all) => all.map((v) => what.value === seconds ? (v === 0 ? "0" : seconds(v)) : v >= 1e6 ? `${v / 1e6} M` : v >= 10000 ? `${v / 1000} k` : v % 1 ? "" : `${v}`) }],
+      axes: [{ ...axis, values: marks, space: (_, __, low, high) => high - low > 86400 ? 80 : 60 }, { ...axis, size: 58, values: (_, all) => all.map((v) => what.value === seconds ? (v === 0 ? "0" : seconds(v)) : v >= 1e6 ? `${v / 1e6} M` : v >= 1000 ? `${v / 1000} k` : v % 1 ? "" : `${v}`) }],
       legend: { markers: { fill: (u, at) => colour(what.series[order[at - 1]][2]), stroke: (u, at) => colour(what.series[order[at - 1]][2]) } },
       cursor: { drag: { x: true, y: false, setScale: false }, points: { show: !what.bars } },
       hooks: { ready: [(u) => named(u, what, order, columns, rest)], setSelect: [(u) => {
