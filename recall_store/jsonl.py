@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
+from typing import BinaryIO
 
 from .base import Progress, Record, Store
 from .errors import RecordError
@@ -12,6 +13,8 @@ from .past import PastRecord, from_line, to_line
 
 GROUP = 256
 """Memories stored in one transaction."""
+_MOST_BYTES = 64 * 1024 * 1024
+"""Of a line with a memory and its history."""
 
 
 def write(store: Store, namespace: str) -> Iterator[str]:
@@ -37,6 +40,16 @@ def records_in(lines: Iterable[str | bytes]) -> list[Record]:
             raise record
         found.append(record)
     return found
+
+
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file. Raises RecordError at one that is too long to be a memory; what follows is not read."""
+    number = 1
+    while line := file.readline(_MOST_BYTES + 1):
+        if len(line) > _MOST_BYTES:
+            raise RecordError(f"line {number}: over {_MOST_BYTES // 1024 // 1024} MiB, which is no memory")
+        yield line
+        number += 1
 
 
 def looked_at(lines: Iterable[str | bytes]) -> Iterator[Record | RecordError]:

@@ -146,18 +146,20 @@ def _form_of(path: Path) -> str:
 def _read(path: Path, form: str, records: list[Record], wrong: list[str]) -> None:
     """Read one path; what is wrong is told by file and line, and the others are read, to name all at once."""
     from recall_store import RecordError
-    from recall_store.jsonl import looked_at
+    from recall_store.jsonl import lines_of, looked_at
     from recall_store.markdown import files_in, record_of
 
     if form == "jsonl":
         told = "standard input" if str(path) == "-" else path
         try:
-            with contextlib.nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as lines:
-                for read in looked_at(lines):
+            with contextlib.nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as file:
+                for read in looked_at(lines_of(file)):
                     if isinstance(read, RecordError):
                         wrong.append(f"{told}: {one_line(read)}")
                     else:
                         records.append(read)
+        except RecordError as error:
+            wrong.append(f"{told}: {one_line(error)}")
         except OSError as error:
             wrong.append(one_line(error))
         return

@@ -323,6 +323,15 @@ def test_an_empty_folder_is_nothing_to_import(run: Run, place: Path) -> None:
     )
 
 
+def test_a_file_without_an_end_is_named_and_not_read_to_it(run: Run) -> None:
+    result = run("recall", "import", "/dev/zero", "-f", "jsonl", *STORE)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.splitlines() == [
+        "firsthand: /dev/zero: line 1: over 64 MiB, which is no memory",
+        "firsthand: nothing was imported; correct or leave out what is named above",
+    ]
+
+
 def test_a_link_out_of_the_folder_is_left_out_and_said(run: Run, place: Path) -> None:
     (place / "notes").mkdir()
     (place / "notes" / "a.md").write_text("---\ntype: user\n---\nI like tea\n")

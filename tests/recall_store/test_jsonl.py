@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from recall_store import Record, RecordError, ReservedTagError, SecretError, Store, open_store
+from recall_store.jsonl import lines_of
 from recall_store.rows import from_json, to_json
 
 from .test_markdown import RECORDS
@@ -19,6 +21,15 @@ from .test_markdown import RECORDS
 def store(tmp_path: Path) -> Iterator[Store]:
     with open_store(f"sqlite:///{tmp_path}/m.db") as opened:
         yield opened
+
+
+def test_a_line_without_an_end_is_not_read_to_it() -> None:
+    file = io.BytesIO(b'{"text": "tea"}\n' + b"\0" * (64 * 1024 * 1024 + 2) + b"\n")
+    lines = lines_of(file)
+    assert next(lines) == b'{"text": "tea"}\n'
+    with pytest.raises(RecordError, match="line 2: over 64 MiB, which is no memory"):
+        next(lines)
+    assert file.read() == b"\0\n"
 
 
 @settings(max_examples=200, suppress_health_check=list(HealthCheck))
