@@ -13,6 +13,8 @@ from .recall_places import AUTHORS, TYPES, as_json, label, place, resolved, row_
 
 __all__ = ["add"]
 
+_MOST_BYTES = 8 * 1024 * 1024
+
 _MOST_SIMILAR = 3
 
 
@@ -93,16 +95,19 @@ def _text(text: tuple[str, ...], file: Path | None) -> str:
     if text and file is not None:
         raise click.UsageError("give the text once: TEXT, or --file")
     if file is not None and str(file) != "-":
-        return _decoded(file.read_bytes(), str(file))
+        with file.open("rb") as opened:
+            return _decoded(opened.read(_MOST_BYTES + 1), str(file))
     if text and text != ("-",):
         return " ".join(text)
     stream = sys.stdin
     if not text and file is None and stream.isatty():
         raise click.UsageError("no text: give TEXT, --file FILE, or pipe it in")
-    return _decoded(sys.stdin.buffer.read(), "standard input")
+    return _decoded(sys.stdin.buffer.read(_MOST_BYTES + 1), "standard input")
 
 
 def _decoded(raw: bytes, where: str) -> str:
+    if len(raw) > _MOST_BYTES:
+        raise Failure(f"{where} is over {_MOST_BYTES // 1024 // 1024} MiB, which is no memory; store a part of it")
     try:
         text = raw.decode("utf-8-sig").strip()
     except UnicodeDecodeError:

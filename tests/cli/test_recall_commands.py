@@ -324,6 +324,11 @@ def test_an_empty_folder_is_nothing_to_import(run: Run, place: Path) -> None:
 
 
 def test_a_file_without_an_end_is_named_and_not_read_to_it(run: Run) -> None:
+    added = run("recall", "add", "--file", "/dev/zero", *STORE)
+    assert (added.exit_code, added.stderr) == (
+        1,
+        "firsthand: /dev/zero is over 8 MiB, which is no memory; store a part of it\n",
+    )
     result = run("recall", "import", "/dev/zero", "-f", "jsonl", *STORE)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.splitlines() == [
