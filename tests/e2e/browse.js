@@ -138,9 +138,13 @@ const foreign = () => new Promise((resolve) => {
 
   await page.goto(`${base}/turns`);
   const before = await page.locator("tbody tr").count();
+  const held = () => page.evaluate(() => document.activeElement.getAttribute("href"));
+  await page.keyboard.press("j");
+  seen.held = [await held()];
   const sent = await fetch(`${base}/v1/traces`, { method: "POST", body: fs.readFileSync(otlp), headers: { "content-type": "application/x-protobuf" } });
   seen.sent = sent.status;
   await page.waitForFunction((count) => document.querySelectorAll("tbody tr").length > count, before, { timeout: 60000 });
+  seen.held.push(await held());
   seen.live = (await page.locator("tbody tr").count()) - before;
 
   // Every page and state, wide and narrow, light and dark; the other two mixtures are for whoever looks at the pictures.

@@ -142,6 +142,11 @@ def test_what_comes_is_shown_as_it_comes(seen: Any) -> None:
     assert (seen[0]["sent"], seen[0]["live"]) == (200, 1)
 
 
+def test_what_comes_takes_the_focus_from_nobody(seen: Any) -> None:
+    before, after = seen[0]["held"]
+    assert before == after and re.fullmatch("/turn/[0-9a-f]{48}", before)
+
+
 def test_a_page_of_another_origin_can_neither_read_nor_write_nor_frame_it(seen: Any) -> None:
     assert seen[0]["foreign"] == {"read": "refused", "write": "refused", "json": "refused"}
     assert not re.search("Overview|turns", seen[0]["framed"])
