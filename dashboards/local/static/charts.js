@@ -114,9 +114,12 @@
   let waiting, width = 0;
   const sized = new ResizeObserver(([entry]) => {
     if (Math.abs(entry.contentRect.width - width) < 1) return;
+    const first = width === 0;
     width = entry.contentRect.width;
     clearTimeout(waiting);
-    waiting = setTimeout(all, 100);
+    // While a window is being drawn larger, one drawing at its end is enough.
+    if (first) all();
+    else waiting = setTimeout(all, 100);
   });
   sized.observe(document.getElementById("main"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
