@@ -6,6 +6,7 @@ question about a month by a memory of that month. Both are worth a fixed part of
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -71,9 +72,11 @@ def speaker(head: Head) -> str:
     """Who said it: `speaker` in the source or the metadata, or a label at the beginning (`Ada: ...`); else empty."""
     for said in (head.source, head.metadata):
         if '"speaker"' in said:
-            name = json.loads(said).get("speaker")
-            if isinstance(name, str):
-                return name
+            # What is no JSON is told when the memory itself is read.
+            with contextlib.suppress(ValueError, AttributeError):
+                name = json.loads(said).get("speaker")
+                if isinstance(name, str):
+                    return name
     label = _LABEL.match(head.text)
     return "" if label is None else label[1]
 
@@ -96,5 +99,8 @@ def rerank(ranked: Sequence[Ranked], gained: dict[int, float], top_k: int) -> li
 
 
 def _is_in(created_at: int, when: Month) -> bool:
-    at = _EPOCH + timedelta(microseconds=created_at)
+    try:
+        at = _EPOCH + timedelta(microseconds=created_at)
+    except (OverflowError, TypeError):
+        return False
     return at.month == when.number and when.year in (None, at.year)

@@ -14,6 +14,7 @@ from pathlib import Path
 from .errors import BusyError, ClosedError, OpenError, StoreError
 from .migrations import APPLICATION_ID, MIGRATIONS, migrate, version
 from .postings import CREATE_STEMS
+from .rows import DamagedRowError
 
 BUSY_SECONDS = 5.0
 """How long a write waits for another process before BusyError."""
@@ -166,6 +167,10 @@ class Connections:
             yield
         except StoreError:
             raise
+        except DamagedRowError as error:
+            raise OpenError(
+                f"{self.path} is damaged: {error.told} is not as it was stored; delete it, or restore a backup"
+            ) from None
         except sqlite3.DatabaseError as error:
             raise _in_our_words(error, self.path, self._busy_seconds) from None
 

@@ -72,14 +72,15 @@ def fingerprint(embedder: Embedder) -> str:
 
 
 def dimension_in(recorded: str) -> int:
-    """The dimension that a fingerprint names."""
-    return int(recorded[recorded.rindex("(") + 1 : -1])
+    """The dimension that a fingerprint names; 0 for what is none."""
+    named = recorded.rpartition(" (")[2].removesuffix(")")
+    return int(named) if named.isascii() and named.isdecimal() else 0
 
 
 def trust(embedder: Embedder, recorded: str | None) -> None:
     """Tell an embedder what a store recorded of it, so that it need not ask anyone (see `Embedder.assume`)."""
     if recorded is not None and recorded.startswith(f"{embedder.id} (") and isinstance(embedder, Embedder):
-        embedder.assume(dimension_in(recorded))
+        embedder.assume(dimension_in(recorded) or None)
 
 
 def anew(embedder: Embedder) -> Embedder:

@@ -32,10 +32,7 @@ def read(db: sqlite3.Connection, namespace_id: int, id: str) -> list[Change]:
     found = db.execute(
         "SELECT event, at, record FROM history WHERE namespace_id = ? AND id = ? ORDER BY number", (namespace_id, id)
     )
-    return [
-        Change(event=event, at=rows.moment(at), record=None if record is None else rows.from_json(record))
-        for event, at, record in found
-    ]
+    return [Change(event=event, at=rows.moment(at), record=rows.known(record)) for event, at, record in found]
 
 
 def read_all(db: sqlite3.Connection, namespace_id: int, ids: Sequence[str]) -> dict[str, list[Change]]:

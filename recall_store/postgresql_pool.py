@@ -16,6 +16,7 @@ from psycopg import Connection, conninfo, errors
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from .errors import BusyError, ClosedError, OpenError, StoreError, UrlError
+from .rows import DamagedRowError
 
 READ_SECONDS = 5.0
 """How long a statement may take, unless the server, the role or the URL sets a `statement_timeout`."""
@@ -139,6 +140,10 @@ class Pool:
             yield
         except PoolClosed:
             raise ClosedError(f"the store in {self.shown} was closed; open it again") from None
+        except DamagedRowError as error:
+            raise OpenError(
+                f"{self.shown} is damaged: {error.told} is not as it was stored; delete it, or restore a backup"
+            ) from None
         except psycopg.Error as error:
             raise _in_our_words(error, self.shown, str(self.address.parameters.get("password", ""))) from None
 

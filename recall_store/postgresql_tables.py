@@ -134,6 +134,12 @@ def by_ids(db: Connection, found: Namespace, ids: Sequence[str], now: int) -> di
     return {row[1]: (row[0], rows.from_row(row[1:])) for row in some}
 
 
+def keys_of(db: Connection, found: Namespace, ids: Sequence[str], now: int) -> dict[str, int]:
+    """The keys of living memories by id. Nothing else of them is read: a damaged one can be deleted."""
+    where, values = alive(found, now)
+    return dict(run(db, f"SELECT id, key FROM memories WHERE {where} AND id = ANY(%s)", (*values, list(ids))))  # noqa: S608
+
+
 def by_keys(db: Connection, found: Namespace, keys: Sequence[int]) -> dict[int, Record]:
     """Memories by key."""
     statement = f"SELECT key, {COLUMNS} FROM memories WHERE {found.rows} AND key = ANY(%s::bigint[])"  # noqa: S608
@@ -207,8 +213,7 @@ def histories(db: Connection, found: Namespace, ids: Sequence[str]) -> dict[str,
     statement = f"SELECT id, event, at, record FROM history WHERE {found.rows} AND id = ANY(%s) ORDER BY number"  # noqa: S608
     by_id: dict[str, list[Change]] = {}
     for id, event, at, record in run(db, statement, (found.id, list(ids))):
-        known = None if record is None else rows.from_json(record)
-        by_id.setdefault(id, []).append(Change(event=event, at=rows.moment(at), record=known))
+        by_id.setdefault(id, []).append(Change(event=event, at=rows.moment(at), record=rows.known(record)))
     return by_id
 
 

@@ -25,7 +25,7 @@ def index_large(pool: Pool) -> int:
     with pool.reading() as db:
         names = run(db, "SELECT name FROM namespaces WHERE live >= %s ORDER BY bucket, id", (near.EXACT_BELOW,))
         large = [found for (name,) in names if (found := find(db, name)) is not None]
-        large = [found for found in large if dimension_in(found.embedder) <= near.MOST_COMPONENTS]
+        large = [found for found in large if 0 < dimension_in(found.embedder) <= near.MOST_COMPONENTS]
         missing = [found for found in large if near.index_of(db, found, dimension_in(found.embedder)) is None]
     if missing:
         with pool.bare() as db:

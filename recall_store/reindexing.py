@@ -72,6 +72,8 @@ def _keep(db: tables.Database, group: Sequence[tuple[int, Record]], vectors: Seq
 def _finish(db: tables.Database, target: Embedder) -> int:
     while group := _missing(db):
         _keep(db, group, _embed(target, group))
+    # In a store that was damaged.
+    db.execute("DELETE FROM vectors WHERE NOT EXISTS (SELECT 1 FROM memories WHERE memories.key = vectors.key)")
     db.execute(
         "UPDATE vectors SET (vector, checksum) ="
         " (SELECT pending.vector, pending.checksum FROM pending WHERE pending.key = vectors.key)"

@@ -53,20 +53,39 @@ def to_row(record: Record) -> tuple[Any, ...]:
     )
 
 
+class DamagedRowError(Exception):
+    """A row of a database is not what was written. `id` is the memory's, if the row says so."""
+
+    def __init__(self, id: object = None) -> None:
+        super().__init__(id)
+        self.told = f"the memory {id}" if isinstance(id, str) and id.isprintable() else "a memory"
+
+
 def from_row(row: Sequence[Any]) -> Record:
-    """The record that `to_row` gave."""
-    return Record(
-        id=row[0],
-        text=row[1],
-        title=row[2],
-        description=row[3],
-        type=row[4],
-        author=row[5],
-        source={} if row[6] == "{}" else json.loads(row[6]),
-        metadata={} if row[7] == "{}" else json.loads(row[7]),
-        created_at=moment(row[8]),
-        expires_at=None if row[9] is None else moment(row[9]),
-    )
+    """The record that `to_row` gave. Raises DamagedRowError for what it never gave."""
+    try:
+        return Record(
+            id=row[0],
+            text=row[1],
+            title=row[2],
+            description=row[3],
+            type=row[4],
+            author=row[5],
+            source={} if row[6] == "{}" else json.loads(row[6]),
+            metadata={} if row[7] == "{}" else json.loads(row[7]),
+            created_at=moment(row[8]),
+            expires_at=None if row[9] is None else moment(row[9]),
+        )
+    except (RecordError, TypeError, ValueError, OverflowError, RecursionError):
+        raise DamagedRowError(row[0]) from None
+
+
+def known(record: str | None) -> Record | None:
+    """The record of an event of a history. Raises DamagedRowError."""
+    try:
+        return None if record is None else from_json(record)
+    except (RecordError, OverflowError):
+        raise DamagedRowError from None
 
 
 def to_json(record: Record) -> str:

@@ -168,6 +168,16 @@ def by_ids(db: sqlite3.Connection, namespace_id: int, ids: Sequence[str], now: i
     return found
 
 
+def keys_of(db: sqlite3.Connection, namespace_id: int, ids: Sequence[str], now: int) -> dict[str, int]:
+    """The keys of living memories by id. Nothing else of them is read: a damaged one can be deleted."""
+    found: dict[str, int] = {}
+    for start in range(0, len(ids), _CHUNK):
+        chunk = ids[start : start + _CHUNK]
+        statement = f"SELECT id, key FROM memories WHERE {ALIVE} AND id IN ({', '.join('?' * len(chunk))})"  # noqa: S608
+        found.update(db.execute(statement, (namespace_id, now, *chunk)))
+    return found
+
+
 def by_id(db: sqlite3.Connection, namespace_id: int, id: str) -> tuple[int, Record] | None:
     """The memory with this id and its key, also one whose time has come."""
     statement = f"SELECT key, {COLUMNS} FROM memories WHERE namespace_id = ? AND id = ?"  # noqa: S608
@@ -176,12 +186,14 @@ def by_id(db: sqlite3.Connection, namespace_id: int, id: str) -> tuple[int, Reco
 
 
 def by_keys(db: sqlite3.Connection, keys: Sequence[int]) -> dict[int, Record]:
-    """Memories by key."""
+    """Memories by key. Raises DamagedRowError if one is not there."""
     found: dict[int, Record] = {}
     for start in range(0, len(keys), _CHUNK):
         chunk = keys[start : start + _CHUNK]
         statement = f"SELECT key, {COLUMNS} FROM memories WHERE key IN ({', '.join('?' * len(chunk))})"  # noqa: S608
         found.update((key, rows.from_row(row)) for key, *row in db.execute(statement, tuple(chunk)))
+    if len(found) < len(set(keys)):
+        raise rows.DamagedRowError
     return found
 
 
@@ -195,6 +207,8 @@ def heads(db: sqlite3.Connection, keys: Sequence[int]) -> list[Head]:
             f" WHERE key IN ({', '.join('?' * len(chunk))})"
         )
         found.extend(Head(*row) for row in db.execute(statement, tuple(chunk)))
+    if not all(isinstance(said, str) for head in found for said in head[1:4]):
+        raise rows.DamagedRowError
     return found
 
 

@@ -153,9 +153,9 @@ class PostgresqlStore(Store):
             found = tables.find(db, namespace, lock=True)
             if found is None:
                 return 0
-            records = tables.by_ids(db, found, asked, writing.now())
-            writing.delete(db, found, {id: key for id, (key, _) in records.items()})
-        return len(records)
+            going = tables.keys_of(db, found, asked, writing.now())
+            writing.delete(db, found, going)
+        return len(going)
 
     def forget(self, *, namespace: str, query: str) -> int:
         """See `Store.forget`."""

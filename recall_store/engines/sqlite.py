@@ -166,9 +166,9 @@ class SqliteStore(Store):
             if found is None:
                 return 0
             now = _now()
-            records = tables.by_ids(db, found.id, asked, now)
-            self._delete(db, found.id, {id: key for id, (key, _) in records.items()}, now)
-        return len(records)
+            going = tables.keys_of(db, found.id, asked, now)
+            self._delete(db, found.id, going, now)
+        return len(going)
 
     def forget(self, *, namespace: str, query: str) -> int:
         """See `Store.forget`."""

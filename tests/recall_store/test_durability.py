@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from recall_store import OpenError, Record, StoreError, open_store
+from recall_store import EmbedderMismatchError, OpenError, Record, StoreError, open_store
 from recall_store.engines.sqlite import SqliteStore
 from tests.recall_store.crashing import crash
 from tests.recall_store.crowding import crowd
@@ -151,3 +151,59 @@ def test_an_operation_killed_between_two_statements_is_done_or_not_done() -> Non
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert len(ran.stdout.splitlines()) == 6
+
+
+DAMAGES = {
+    "DELETE FROM memories WHERE key = 3": "a memory",
+    "UPDATE memories SET metadata = '{' WHERE key = 3": "the memory m2",
+    "UPDATE memories SET source = '[1]' WHERE key = 3": "the memory m2",
+    "UPDATE memories SET type = 'hook' WHERE key = 3": "the memory m2",
+    "UPDATE memories SET text = x'ff00fe' WHERE key = 3": "a memory",
+    "UPDATE memories SET created_at = 9000000000000000000 WHERE key = 3": "the memory m2",
+    "UPDATE memories SET created_at = 'yesterday' WHERE key = 3": "the memory m2",
+    "UPDATE memories SET expires_at = 9223372036854775807 WHERE key = 3": "the memory m2",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_memory_that_is_not_as_it_was_stored_is_named_and_can_be_deleted(damage: str, tmp_path: Path) -> None:
+    with open_store(url_of(tmp_path)) as store:
+        records = [Record(id=f"m{i}", text=f"lighthouse {i}", metadata={"a": 1}) for i in range(9)]
+        store.upsert(namespace="n", records=records)
+        db = sqlite3.connect(tmp_path / "memories.db")
+        db.execute(damage)
+        db.commit()
+        db.close()
+        told = rf"memories\.db is damaged: {DAMAGES[damage]} is not as it was stored; delete it, or restore a backup"
+        with pytest.raises(OpenError, match=told):
+            store.search(namespace="n", query="lighthouse", top_k=9)
+        store.delete(namespace="n", ids=["m2"])
+        assert store.reindex() == 8
+        assert len(store.search(namespace="n", query="lighthouse", top_k=9)) == len(store.list(namespace="n")) == 8
+
+
+def test_a_history_that_is_not_as_it_was_stored_is_named_and_goes_with_its_memory(tmp_path: Path) -> None:
+    with open_store(url_of(tmp_path)) as store:
+        store.upsert(namespace="n", records=[Record(id="m", text="lighthouse")])
+        db = sqlite3.connect(tmp_path / "memories.db")
+        db.execute("UPDATE history SET record = '{'")
+        db.commit()
+        db.close()
+        for call in (lambda: store.history(namespace="n", id="m"), lambda: list(store.export(namespace="n"))):
+            with pytest.raises(OpenError, match=r"memories\.db is damaged"):
+                call()
+        assert store.delete(namespace="n", ids=["m"]) == 1
+        assert [change.event for change in store.history(namespace="n", id="m")] == ["added", "deleted"]
+
+
+def test_a_store_that_names_its_embedder_oddly_is_another_embedders(tmp_path: Path) -> None:
+    with open_store(url_of(tmp_path)) as store:
+        store.upsert(namespace="n", records=[Record(text="lighthouse")])
+        db = sqlite3.connect(tmp_path / "memories.db")
+        db.execute("UPDATE meta SET value = 'hash/1/256 (many)' WHERE name = 'embedder'")
+        db.commit()
+        db.close()
+        with pytest.raises(EmbedderMismatchError, match="reindex"):
+            store.search(namespace="n", query="lighthouse")
+        assert store.reindex() == 1
+        assert len(store.search(namespace="n", query="lighthouse")) == 1

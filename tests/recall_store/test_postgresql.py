@@ -677,6 +677,17 @@ def test_a_memory_is_there_until_the_microsecond_before_its_time_and_not_at_it(s
             assert (tables.expired(db, here, now) == {}) is there
 
 
+@pytest.mark.parametrize("damage", ["metadata = '{'", "type = 'hook'", "created_at = 9000000000000000000"])
+def test_a_memory_that_is_not_as_it_was_stored_is_named_and_can_be_deleted(damage: str, store: PostgresqlStore) -> None:
+    store.upsert(namespace="n", records=[Record(id=f"m{i}", text=f"lighthouse {i}") for i in range(5)])
+    sql(f"UPDATE memories SET {damage} WHERE id = 'm2'")
+    for call in (lambda: found(store, "lighthouse"), lambda: store.list(namespace="n")):
+        with pytest.raises(OpenError, match="is damaged: the memory m2 is not as it was stored; delete it"):
+            call()
+    assert store.delete(namespace="n", ids=["m2"]) == 1
+    assert len(found(store, "lighthouse")) == 4
+
+
 # ---- plans
 
 
