@@ -53,7 +53,9 @@ class Lock:
             import fcntl
         except ImportError:
             return
-        place = path.with_name(f"{path.name}.lock")
+        # By whatever name: a link to a file is that file.
+        real = path.resolve()
+        place = real.with_name(f"{real.name}.lock")
         try:
             self._fd = os.open(place, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -174,4 +176,8 @@ def words_for_errors(path: Path) -> Iterator[None]:
             raise DatabaseError(f"{path} is in use by another process; stop that one, or name another --db") from error
         if "not a database" in str(error) or "malformed" in str(error):
             raise DatabaseError(f"{path} is no SQLite file, or damaged; name another with --db") from error
+        if "readonly" in str(error):
+            raise DatabaseError(f"{path} cannot be written; change its permissions, or name another --db") from error
+        if "full" in str(error):
+            raise DatabaseError(f"{path}: its disk is full; make room, or name another --db") from error
         raise DatabaseError(f"{path}: {error}") from error

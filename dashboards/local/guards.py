@@ -13,13 +13,16 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["POLICY", "Guard"]
+__all__ = ["MOST_UNDER_WAY", "POLICY", "Guard"]
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
     " font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 """Pages run no inline script and no inline style, and fetch from here alone."""
+
+MOST_UNDER_WAY: Final = 256
+"""Requests at once; whoever sends another is told to come again."""
 
 _HEADERS: Final = {
     "content-security-policy": POLICY,
@@ -37,6 +40,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        self._under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -54,7 +58,15 @@ class Guard:
         if why is not None:
             await PlainTextResponse(f"{why}\n", 403)(scope, receive, guarded)
             return
-        await self._app(scope, receive, guarded)
+        if self._under_way >= MOST_UNDER_WAY:
+            busy = PlainTextResponse("too many requests at once; send again later\n", 503, {"retry-after": "1"})
+            await busy(scope, receive, guarded)
+            return
+        self._under_way += 1
+        try:
+            await self._app(scope, receive, guarded)
+        finally:
+            self._under_way -= 1
 
 
 def _refused(headers: Headers) -> str | None:

@@ -229,7 +229,7 @@ class Ingest:
         self._swept = time.monotonic()
         try:
             forget_old(self._connection, time.time_ns() - int(self._keep.total_seconds() * 1e9), pages=_PAGES)
-        except sqlite3.Error as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, what comes is written
             _log.warning("dashboard: old rows of %s could not be removed: %s", self.path, error)
 
 

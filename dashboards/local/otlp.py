@@ -33,6 +33,12 @@ MOST_BYTES: Final = 20 * 1024 * 1024
 PIECE: Final = 1 << 20
 """Bytes of protobuf that are decoded at a time, or one item; decoded they are some fifteen times as many."""
 
+_SMALL: Final = 1 << 18
+"""Bytes of protobuf that are decoded without a look at how many items they are."""
+
+LONGEST_ITEM: Final = 8 * 1024 * 1024
+"""Bytes of a single span, record or metric: it is decoded at once, and may be many times as many then."""
+
 _MOST_ITEMS: Final = 2_000
 """That are decoded at a time."""
 
@@ -91,7 +97,9 @@ def decode(signal: Signal, body: bytes | bytearray, encoding: Encoding) -> Decod
 def decoded_in(signal: Signal, body: bytes | bytearray, encoding: Encoding) -> Iterator[Decoded]:
     """What a request's body holds, in pieces of bearable size, at least one. Raises `BadRequest` before the first."""
     if encoding == "json":
-        found = otlpjson.pieces(signal, body, _REQUESTS[signal], most_items=_MOST_ITEMS)
+        found = otlpjson.pieces(
+            signal, body, _REQUESTS[signal], most_items=_MOST_ITEMS, most_bytes=2 * PIECE, longest=LONGEST_ITEM
+        )
     else:
         found = _parsed(signal, body)
     return _read(signal, found)
@@ -106,7 +114,7 @@ def _read(signal: Signal, found: Iterator[tuple[Any, Decoded]]) -> Iterator[Deco
 def _parsed(signal: Signal, body: bytes | bytearray) -> Iterator[tuple[Any, Decoded]]:
     """Parsed messages, with what was broken of each."""
     try:
-        if len(body) > PIECE:
+        if len(body) > _SMALL:
             return map(partial(_whole, signal), pieces(body, most_items=_MOST_ITEMS, most_bytes=PIECE))
         request, decoded = _whole(signal, bytes(body))
     except Malformed as error:
@@ -119,6 +127,10 @@ def _parsed(signal: Signal, body: bytes | bytearray) -> Iterator[tuple[Any, Deco
 def _whole(signal: Signal, body: bytes) -> tuple[Any, Decoded]:
     """A request that is whole, or what of it is. Raises `Malformed` when it cannot be told which."""
     request, decoded, one = _REQUESTS[signal](), Decoded(), _REQUESTS[signal]()
+    if len(body) > LONGEST_ITEM:
+        # A piece so long holds nothing else.
+        decoded.refuse(f"an item of {len(body):,} bytes is longer than the {LONGEST_ITEM:,} that are read")
+        return request, decoded
     try:
         request.ParseFromString(body)
         return request, decoded

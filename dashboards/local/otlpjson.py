@@ -17,6 +17,7 @@ from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message import Message
 
 from .errors import BadRequest
+from .otlppieces import MOST
 from .signals import Decoded
 
 __all__ = ["pieces"]
@@ -29,17 +30,21 @@ _LEVELS: Final = {
 _IDS: Final = {
     "traceId": 16, "trace_id": 16, "spanId": 8, "span_id": 8, "parentSpanId": 8, "parent_span_id": 8,
 }  # fmt: skip
+_MOST_OPENED: Final = 2_000_000
+"""Brackets: each may be an object of a hundred bytes."""
+
 _BROKEN: Final = (ParseError, ValueError, TypeError, AttributeError, RecursionError, OverflowError)
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _list_or_none = msgspec.json.Decoder(list[msgspec.Raw] | None).decode
 
 
 def pieces(
-    signal: str, body: bytes | bytearray, new: Callable[[], Message], *, most_items: int
+    signal: str, body: bytes | bytearray, new: Callable[[], Message], *, most_items: int, most_bytes: int, longest: int
 ) -> Iterator[tuple[Any, Decoded]]:
     """Request messages that together are the body, with what was broken of each. Raises `BadRequest` before the first.
 
-    `new` makes an empty request message.
+    `new` makes an empty request message. A piece is of so many items, and of so many bytes or of one item, of which one
+    of over `longest` bytes is refused.
     """
     document = _document(body)
     if not isinstance(document, Mapping):
@@ -47,15 +52,20 @@ def pieces(
     resources = _listed(document, _LEVELS[signal][0])
     if resources is None:
         raise BadRequest(f"the body is no OTLP request: {_LEVELS[signal][0][0]} is no list")
-    return _cut(resources, _LEVELS[signal], new, most_items)
+    return _cut(resources, _LEVELS[signal], new, most_items, most_bytes, longest)
 
 
 def _cut(
-    resources: list[Any], levels: tuple[tuple[str, str], ...], new: Callable[[], Message], most_items: int
+    resources: list[Any],
+    levels: tuple[tuple[str, str], ...],
+    new: Callable[[], Message],
+    most_items: int,
+    most_bytes: int,
+    longest: int,
 ) -> Iterator[tuple[Any, Decoded]]:
     outer, middle, inner = levels
     request: Any = new()
-    decoded, count = Decoded(), 0
+    decoded, count, size = Decoded(), 0, 0
     for resource in _objects(resources, outer[0], decoded):
         held = getattr(request, outer[1]).add()
         _merge(resource.get("resource"), held.resource, "resource", decoded)
@@ -63,22 +73,28 @@ def _cut(
             scoped = getattr(held, middle[1]).add()
             _merge(scope.get("scope"), scoped.scope, "scope", decoded)
             for item in _each(_listed(scope, inner), inner[0], decoded):
-                if count >= most_items:
+                long = memoryview(item).nbytes if isinstance(item, msgspec.Raw) else 0
+                if long > longest:
+                    decoded.refuse(f"{inner[0]}: one of {long:,} bytes is longer than the {longest:,} that are read")
+                    continue
+                if count and (count >= most_items or size + long > most_bytes):
                     yield request, decoded
                     said = held.resource, scoped.scope
-                    request, decoded, count = new(), Decoded(), 0
+                    request, decoded, count, size = new(), Decoded(), 0, 0
                     held = getattr(request, outer[1]).add()
                     scoped = getattr(held, middle[1]).add()
                     held.resource.CopyFrom(said[0])
                     scoped.scope.CopyFrom(said[1])
                 into = getattr(scoped, inner[1])
-                count += 1
+                count, size = count + 1, size + long
                 if not _merge(item, into.add(), inner[0], decoded):
                     del into[-1]
     yield request, decoded
 
 
 def _document(body: bytes | bytearray) -> Any:
+    if body.count(b"{") + body.count(b"[") > _MOST_OPENED:
+        raise BadRequest(f"the body has more than {_MOST_OPENED:,} brackets; send smaller batches", status=413)
     try:
         return _object(body)
     except (msgspec.MsgspecError, RecursionError):
@@ -112,8 +128,11 @@ def _opened(decode: Callable[[msgspec.Raw], Any], raw: msgspec.Raw) -> Any:
 def _each(items: list[Any] | None, name: str, decoded: Decoded) -> Iterator[Any]:
     if items is None:
         decoded.refuse(f"{name} is no list")
-        return
-    yield from items
+    elif len(items) > MOST:
+        decoded.refuse(f"{name} has more than {MOST:,} items; send smaller batches", len(items) - MOST)
+        yield from items[:MOST]
+    else:
+        yield from items
 
 
 def _objects(items: list[Any] | None, name: str, decoded: Decoded) -> Iterator[Mapping[str, Any]]:

@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-__all__ = ["Malformed", "pieces"]
+__all__ = ["MOST", "Malformed", "pieces"]
+
+MOST: Final = 200_000
+"""Items, scopes and resources of one request."""
 
 _LENGTH_DELIMITED: Final = 2
 _FIXED: Final = {1: 8, 5: 4}
 _PARTS: Final = 1
 _ITEMS: Final = 2
+_DEEP: Final = 3
 
 
 class Malformed(ValueError):
-    """The lengths in a body do not fit it."""
+    """The lengths in a body do not fit it, or it has more than `MOST` parts."""
 
 
 class _Field(NamedTuple):
@@ -37,37 +41,63 @@ class _Scope(NamedTuple):
 
 
 def pieces(body: bytes | bytearray, *, most_items: int, most_bytes: int) -> Iterator[bytes]:
-    """Requests that together are the body: of so many items, and of so many bytes or of one item.
+    """Requests that together are the body, at least one: of so many items, and of so many bytes or of one item.
 
     Raises `Malformed` before the first of them.
     """
-    for _ in _scopes(body):
-        pass
+    _check(body)
     return _cut(body, most_items, most_bytes)
 
 
+def _check(body: bytes | bytearray) -> None:
+    """Go through it once, and keep nothing."""
+    count = 0
+    within = [_fields(body, 0, len(body))]
+    while within:
+        field = next(within[-1], None)
+        if field is None:
+            within.pop()
+            continue
+        count += 1
+        if count > MOST:
+            raise Malformed(f"it has more than {MOST:,} items; send smaller batches")
+        if len(within) < _DEEP and field.number == (_PARTS if len(within) == 1 else _ITEMS):
+            within.append(_fields(body, field.value, field.end))
+
+
 def _cut(body: bytes | bytearray, most_items: int, most_bytes: int) -> Iterator[bytes]:
-    held: list[bytes] = []
-    count = size = 0
+    held: list[tuple[bytes, list[bytes]]] = []
+    count = size = cuts = 0
     for resource, scope, items in _scopes(body):
         taken: list[bytes] = []
         for start, end in items:
             if count and (count >= most_items or size + end - start > most_bytes):
-                yield b"".join([*held, _wrapped(resource, scope, taken)])
-                held, taken, count, size = [], [], 0, 0
+                _hold(held, resource, scope, taken)
+                yield _request(held)
+                held, taken, count, size, cuts = [], [], 0, 0, cuts + 1
             taken.append(bytes(body[start:end]))
             count, size = count + 1, size + end - start
-        if taken:
-            held.append(_wrapped(resource, scope, taken))
-            size += len(resource) + len(scope)
-    if held:
-        yield b"".join(held)
+        size += len(scope)
+        _hold(held, resource, scope, taken)
+    if count or not cuts:
+        yield _request(held)
 
 
-def _wrapped(resource: bytes, scope: bytes, items: list[bytes]) -> bytes:
-    scoped = b"".join([scope, *items])
-    inner = b"".join([resource, b"\x12", _number(len(scoped)), scoped])
-    return b"".join([b"\x0a", _number(len(inner)), inner])
+def _hold(held: list[tuple[bytes, list[bytes]]], resource: bytes, scope: bytes, items: list[bytes]) -> None:
+    """Put a scope's items to those of its resource, which is said once however many scopes it has."""
+    if items:
+        if not held or held[-1][0] is not resource:
+            held.append((resource, []))
+        held[-1][1].append(_framed(_ITEMS, [scope, *items]))
+
+
+def _request(held: list[tuple[bytes, list[bytes]]]) -> bytes:
+    return b"".join(_framed(_PARTS, [resource, *scopes]) for resource, scopes in held)
+
+
+def _framed(number: int, parts: list[bytes]) -> bytes:
+    inner = b"".join(parts)
+    return b"".join([_number(number << 3 | _LENGTH_DELIMITED), _number(len(inner)), inner])
 
 
 def _scopes(body: bytes | bytearray) -> Iterator[_Scope]:

@@ -20,6 +20,7 @@ LAST_TIME: Final = 2**62
 
 _LONGEST_NAME: Final = 256
 _MOST_ATTRIBUTES: Final = 512
+_MOST_VALUES: Final = 1_000
 _LONGEST_SHARED: Final = 48
 _MOST_SHARED: Final = 4_096
 _shared: dict[str, str] = {}
@@ -31,7 +32,7 @@ def attributes_of(pairs: Iterable[Any]) -> Attributes:
     found: Attributes = {}
     for pair in pairs:
         value = pair.value
-        name, kind = _once(pair.key), value.WhichOneof("value")
+        name, kind = _once(cut(pair.key)), value.WhichOneof("value")
         if kind == "string_value":
             text = value.string_value
             found[name] = _once(text) if len(text) <= LONGEST_TEXT else cut(text)
@@ -69,12 +70,20 @@ def value_of(value: Any, depth: int = 0) -> Any:
         case "bytes_value":
             return cut(base64.b64encode(value.bytes_value).decode())
         case "array_value" if depth < _DEEPEST:
-            return [value_of(item, depth + 1) for item in value.array_value.values]
+            items = value.array_value.values
+            listed = [value_of(item, depth + 1) for item in items[:_MOST_VALUES]]
+            return [*listed, _left_out(len(items))] if len(items) > _MOST_VALUES else listed
         case "kvlist_value" if depth < _DEEPEST:
-            return {pair.key: value_of(pair.value, depth + 1) for pair in value.kvlist_value.values}
+            pairs = value.kvlist_value.values
+            named = {cut(pair.key): value_of(pair.value, depth + 1) for pair in pairs[:_MOST_VALUES]}
+            return named | {"[cut]": _left_out(len(pairs))} if len(pairs) > _MOST_VALUES else named
         case None:
             return None
     return "[too deep]"
+
+
+def _left_out(count: int) -> str:
+    return f"[cut: {_MOST_VALUES} of {count} values]"
 
 
 def cut(text: str) -> str:

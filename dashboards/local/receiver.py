@@ -29,6 +29,7 @@ from .errors import BadRequest
 from .ingest import Closed, Full, Ingest
 from .otlp import MOST_BYTES, Encoding, Signal, inflated
 from .signals import Refused
+from .writing import is_of_the_file
 
 __all__ = ["receiver"]
 
@@ -121,7 +122,11 @@ class _Receiver:
             raise BadRequest(f"the body did not come within {_BODY_SECONDS:.0f} seconds", status=408) from None
         except (BadRequest, Full, Closed, ClientDisconnect):
             raise
-        except Exception as error:  # noqa: BLE001 - whatever became of the disk, the client is to keep what it has
+        except Exception as error:
+            if not is_of_the_file(error):
+                _log.warning("dashboard: %s could not be read: %s", signal, type(error).__name__)
+                raise BadRequest(f"it could not be read: {type(error).__name__}") from error
+            # Whatever became of the disk, the client is to keep what it has.
             _log.warning("dashboard: %s could not be stored: %s", signal, error)
             return _refusal(503, f"it could not be stored: {type(error).__name__}; send again", encoding, retry_after=5)
         finally:

@@ -94,6 +94,8 @@ def run(load: Load, **providers: Any) -> dict[str, int]:
         text = draw.choice(QUESTIONS).format(topic)
         if kind == "guarded" and draw.random() < 0.3:
             text = f"drop the {topic} table"
+        # Two that are asked the same at once are one turn.
+        text += f" Ticket {number}."
         if draw.random() < 0.05:
             text += f" ({draw.choice(tuple(FAULTS))})"
         session = None if number % 37 == 0 else f"session-{draw.randrange(load.sessions):02}"

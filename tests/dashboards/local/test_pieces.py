@@ -1,5 +1,6 @@
 """A large request is decoded in pieces that together are what it was; an item that is broken costs no other."""
 
+import base64
 import json
 import logging
 import sqlite3
@@ -15,10 +16,11 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from dashboards.local.errors import BadRequest
-from dashboards.local.otlp import PIECE, decode, decoded_in
-from dashboards.local.otlppieces import Malformed, pieces
+from dashboards.local.otlp import LONGEST_ITEM, PIECE, decode, decoded_in
+from dashboards.local.otlppieces import MOST, Malformed, pieces
+from dashboards.local.queries import turn
 
-from .sending import NOON, NS, Trace, span_id, trace_id
+from .sending import NOON, NS, Trace, key, span_id, trace_id
 from .serving import serving
 
 
@@ -54,7 +56,8 @@ def test_pieces_hold_every_item_once_in_order_with_its_resource_and_scope(shape,
         request = ExportTraceServiceRequest.FromString(piece)
         assert {held.schema_url for held in request.resource_spans} <= {f"resource {n}" for n in range(len(shape))}
         spans = decode("traces", piece, "protobuf").spans
-        assert 1 <= len(spans) <= most_items
+        assert len(spans) <= most_items
+        assert spans or not whole
         found += spans
     assert found == whole
     assert len(found) == sum(map(sum, shape))
@@ -63,7 +66,7 @@ def test_pieces_hold_every_item_once_in_order_with_its_resource_and_scope(shape,
 @given(body=st.binary(max_size=60))
 def test_any_bytes_are_cut_or_malformed(body):
     try:
-        assert all(pieces(body, most_items=1, most_bytes=10))
+        assert all(isinstance(piece, bytes) for piece in pieces(body, most_items=1, most_bytes=10))
     except Malformed as error:
         assert str(error)
 
@@ -73,12 +76,7 @@ def test_of_a_large_request_little_is_decoded_at_a_time(encoding):
     request = request_of([[3_000, 2_000], [4_500]])
     body = request.SerializeToString()
     if encoding == "json":
-        document = MessageToDict(request)
-        for held in document["resourceSpans"]:
-            for scoped in held["scopeSpans"]:
-                for number, span in enumerate(scoped["spans"], 1):
-                    span["traceId"], span["spanId"] = trace_id(number).hex(), span_id(number, 0).hex()
-        body = json.dumps(document).encode()
+        body = as_json(request)
     else:
         body += b"\x12\x80\x80\x40" + bytes(PIECE)  # A field that nobody knows makes it as large as a large one is.
     found = list(decoded_in("traces", body, encoding))
@@ -121,6 +119,83 @@ def test_a_span_that_is_no_protobuf_costs_the_others_nothing(board, filler):
     assert refused.rejected == 1
     assert "TracesData" not in refused.why and "\n" not in refused.why
     assert board.rows("SELECT count(*) FROM turns") == [(2 + filler,)]
+
+
+def framed(tag, inner):
+    size, length = bytearray(), len(inner)
+    while length > 127:
+        size.append(length & 127 | 128)
+        length >>= 7
+    return bytes([tag, *size, length]) + inner
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\x0a\x00" * (MOST + 1),
+        framed(0x0A, b"\x12\x00" * MOST),
+        framed(0x0A, framed(0x12, b"\x12\x00" * MOST)),
+        framed(0x0A, framed(0x12, b"\x0a\x00" * MOST)),
+    ],
+    ids=["resources", "scopes", "spans", "names"],
+)
+def test_a_request_of_endless_parts_is_refused_before_any_is_decoded(body):
+    with pytest.raises(BadRequest, match="it has more than 200,000 items; send smaller batches"):
+        decode("traces", body, "protobuf")
+
+
+@pytest.mark.parametrize("tail", [b"", b"\x1a\xff\xff\x3f" + bytes(0xFFFFF)], ids=["small", "large"])
+def test_a_request_of_nothing_is_taken(board, tail):
+    refused, done = board.ingest.receive("traces", tail)
+    done.result(60)
+    assert refused.rejected == 0
+
+
+def test_json_of_endless_brackets_and_items_is_refused():
+    with pytest.raises(BadRequest, match="more than 2,000,000 brackets; send smaller batches") as told:
+        decode("traces", b'{"resourceSpans":[' + b"{}," * 2_000_000 + b"{}]}", "json")
+    assert told.value.status == 413
+    found = decode("traces", b'{"resourceSpans":[{"scopeSpans":[' + b"7," * (MOST + 4) + b"7]}]}", "json")
+    assert (found.rejected, found.why) == (MOST + 5, "scopeSpans has more than 200,000 items; send smaller batches")
+
+
+@pytest.mark.parametrize("encoding", ["protobuf", "json"])
+def test_a_span_of_over_eight_megabytes_is_rejected_and_the_others_are_stored(board, encoding):
+    trace = Trace().turn(1)
+    trace.turn(2, said={"x": "y" * (LONGEST_ITEM + 1)}).turn(3)
+    body = trace.body if encoding == "protobuf" else as_json(trace.request)
+    refused, done = board.ingest.receive("traces", body, encoding)
+    done.result(60)
+    assert refused.rejected == 1
+    assert "is longer than the 8,388,608 that are read" in refused.why
+    assert board.rows("SELECT count(*) FROM turns") == [(2,)]
+
+
+def test_lists_and_maps_of_very_many_values_are_cut_and_say_so(board):
+    trace = Trace().turn(1, said={"many": [str(number) for number in range(1_500)], "n" * 70_000: 1})
+    board.send(trace)
+    attributes = board.ask(turn, key(1)).spans[0].attributes
+    assert attributes["many"] == [*map(str, range(1_000)), "[cut: 1000 of 1500 values]"]
+    [long] = [name for name in attributes if name.startswith("n")]
+    assert long == "n" * 65_536 + " [cut: 65536 of 70000 characters]"
+
+
+def test_a_resource_is_said_once_however_many_scopes_it_has():
+    body = request_of([[1] * 50]).SerializeToString()
+    [piece] = pieces(body, most_items=100, most_bytes=100_000)
+    assert piece.count(b"service 0") == 1
+    assert len(ExportTraceServiceRequest.FromString(piece).resource_spans[0].scope_spans) == 50
+
+
+def as_json(request):
+    document = MessageToDict(request)
+    for held in document["resourceSpans"]:
+        for scoped in held["scopeSpans"]:
+            for span in scoped["spans"]:
+                span.pop("parentSpanId", None)
+                span["traceId"] = base64.b64decode(span["traceId"]).hex()
+                span["spanId"] = base64.b64decode(span["spanId"]).hex()
+    return json.dumps(document).encode()
 
 
 def test_a_request_of_which_nothing_can_be_read_is_refused():

@@ -1,7 +1,9 @@
 """The receiver takes OTLP as the protocol has it, and refuses everything else in one line that its sender can read."""
 
+import asyncio
 import gzip
 import json
+import logging
 import socket
 import threading
 import zlib
@@ -10,7 +12,9 @@ import pytest
 from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from dashboards.local import otlp, receiver
 from dashboards.local.errors import DashboardError
+from dashboards.local.guards import MOST_UNDER_WAY, Guard
 from dashboards.local.otlp import MOST_BYTES
 from dashboards.local.server import listen
 
@@ -289,3 +293,69 @@ def test_what_was_answered_survives_a_restart_and_what_was_not_is_sent_again(tmp
             assert served.post("/v1/traces", Trace().call(number).turn(number).body).status == 200
         assert served.rows("SELECT count(*) FROM spans") == [(16,)]
         assert served.rows("SELECT sum(count) FROM cells WHERE width = 60 AND series = 'turn'") == [(8,)]
+
+
+def test_of_very_many_requests_at_once_some_are_told_to_come_again():
+    """Through the guard itself: as many sockets are more than a process may have open everywhere."""
+
+    async def scenario():
+        go, full, waiting, answered = asyncio.Event(), asyncio.Event(), [], []
+
+        async def app(scope, receive, send):
+            waiting.append(scope)
+            if len(waiting) == MOST_UNDER_WAY:
+                full.set()
+            await go.wait()
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+
+        async def send(message):
+            answered.append(message)
+
+        scope = {"type": "http", "method": "POST", "path": "/v1/traces", "headers": [(b"host", b"localhost")]}
+        guard = Guard(app)
+        tasks = [asyncio.create_task(guard(scope, None, send)) for _ in range(MOST_UNDER_WAY)]
+        await full.wait()
+        await guard(scope, None, send)
+        refused = answered[:]
+        go.set()
+        await asyncio.gather(*tasks)
+        answered.clear()
+        await guard(scope, None, send)
+        return refused, answered
+
+    (start, body), after = asyncio.run(scenario())
+    assert (start["status"], dict(start["headers"])[b"retry-after"]) == (503, b"1")
+    assert body["body"] == b"too many requests at once; send again later\n"
+    assert [message["status"] for message in after] == [200]
+
+
+def test_a_body_that_never_ends_is_given_up_and_harms_nobody(served, monkeypatch):
+    monkeypatch.setattr(receiver, "_BODY_SECONDS", 0.05)
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as slow:
+        slow.sendall(b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-protobuf\r\n"
+                     b"Content-Length: 100\r\n\r\nhalf")  # fmt: skip
+        assert served.post("/v1/traces", Trace().turn(1).body).status == 200
+        answer = b""
+        while b"\r\n\r\n" not in answer:
+            answer += slow.recv(4_096)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+
+
+def test_what_a_reader_did_not_foresee_is_refused_and_not_sent_again(served, monkeypatch, caplog):
+    def odd(request, decoded):
+        raise LookupError("nobody thought of it")
+
+    monkeypatch.setitem(otlp._READERS, "traces", odd)
+    with caplog.at_level(logging.CRITICAL):
+        answer = served.post("/v1/traces", Trace().turn(1).body)
+    assert (answer.status, answer.line) == (400, "it could not be read: LookupError")
+    assert served.post("/v1/logs", log("e", number=1).SerializeToString()).status == 200
+
+
+def test_more_bodies_at_once_than_memory_is_for_are_told_to_come_again(served, monkeypatch):
+    monkeypatch.setattr(receiver, "_MOST_IN_FLIGHT", 50)
+    answer = served.post("/v1/traces", Trace().turn(1).body)
+    assert (answer.status, answer.headers["retry-after"]) == (429, "1")
+    assert answer.line == "too many large requests at once; send again later"
+    monkeypatch.setattr(receiver, "_MOST_IN_FLIGHT", 1_000_000)
+    assert served.post("/v1/traces", Trace().turn(1).body).status == 200

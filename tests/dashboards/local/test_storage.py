@@ -74,7 +74,7 @@ def test_a_file_has_one_dashboard(board):
 
 
 def test_readers_cannot_write(board):
-    with pytest.raises(DatabaseError, match="readonly"):
+    with pytest.raises(DatabaseError, match="cannot be written; change its permissions, or name another --db"):
         board.rows("DELETE FROM turns")
 
 
