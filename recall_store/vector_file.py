@@ -142,6 +142,8 @@ class VectorFile:
         Also None if it is of another epoch, embedder or dimension, or if its keys do not ascend. Rows `known` from an
         earlier read are not read again: the CRC-32 goes on where theirs ended.
         """
+        if not (self.index.is_file() and self.vectors.is_file()):
+            return None  # a pipe, for one, would be waited for
         try:
             with self.index.open("rb") as file:
                 raw = file.read(HEADER_BYTES)

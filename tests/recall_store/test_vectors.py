@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import tempfile
 from pathlib import Path
@@ -174,6 +175,17 @@ def test_the_files_are_a_header_and_bounded_rows(tmp_path: Path) -> None:
     assert (tmp_path / "v" / "1.vectors").stat().st_size == 30 * 4 * DIMENSION
     assert (tmp_path / "v" / "1.index").stat().st_size == HEADER_BYTES + 30 * 48
     assert index_type(256).itemsize == 72
+
+
+@pytest.mark.parametrize("ending", ["index", "vectors"])
+def test_a_pipe_in_the_place_of_a_file_is_replaced_and_not_waited_for(tmp_path: Path, ending: str) -> None:
+    database = Database([1, 2, 5])
+    living(opened(tmp_path), database)
+    path = tmp_path / "v" / f"1.{ending}"
+    path.unlink()
+    os.mkfifo(path)
+    assert living(opened(tmp_path), database) == [1, 2, 5]
+    assert path.is_file()
 
 
 def test_a_file_cut_short_under_an_open_view_is_rebuilt_and_kills_nobody(tmp_path: Path) -> None:
