@@ -21,7 +21,7 @@ from typing import IO, Final
 from middleware.transcript import parse, transcripts_in
 
 from .bundle import Written
-from .errors import DashboardError
+from .errors import DashboardError, DatabaseError
 from .ingest import Closed, Ingest
 from .signals import Refused
 from .transcribed import Threads, key_of, written_of
@@ -94,7 +94,7 @@ class Follower:
                 self.caught_up.set()
             except Closed:
                 return
-            except sqlite3.Error as error:
+            except (sqlite3.Error, DatabaseError) as error:
                 # A full disk, say: what was not written is read again.
                 self._tell(self.folder, str(error), "dashboard: transcripts in %s could not be stored: %s")
             except Exception as error:  # noqa: BLE001 - the next round may do better; without one nothing is followed
@@ -130,7 +130,7 @@ class Follower:
                 self._read(path, name)
             except FileNotFoundError:
                 there.discard(name)
-            except (Closed, sqlite3.Error):
+            except (Closed, sqlite3.Error, DatabaseError):
                 raise
             except OSError as error:
                 self._tell(path, error.strerror or str(error))

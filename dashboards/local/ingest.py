@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from .database import Lock, open_writer
-from .errors import DashboardError
+from .errors import DashboardError, DatabaseError
 from .otlp import Encoding, Signal, decoded_in
 from .retention import forget_old
 from .signals import Decoded, Refused
@@ -77,6 +77,8 @@ class Ingest:
         except BaseException:
             self._lock.release()
             raise
+        self._identity = _identity(path)
+        self._told = ""
         self._waiting: deque[_Taken] = deque()
         self._size = 0
         self._closing = False
@@ -174,9 +176,10 @@ class Ingest:
             if failure is None:
                 one.done.set_result(None)
                 return
-            _log.warning("dashboard: a batch could not be written to %s: %s", self.path, failure)
+            self._tell(failure)
             one.done.set_exception(failure)
             return
+        self._told = ""
         self._settle(taken)
         for one in taken:
             one.done.set_result(None)
@@ -192,6 +195,13 @@ class Ingest:
         _log.warning("dashboard: %s of %s items could not be written to %s", found.rejected, len(batch), self.path)
         return None
 
+    def _tell(self, failure: Exception) -> None:
+        """Say why nothing can be written, once for as long as it is so: clients send again and again."""
+        if str(failure) != self._told:
+            self._told = str(failure)
+            damaged = "; move it away and start the dashboard again" if "malformed" in self._told else ""
+            _log.warning("dashboard: what comes cannot be written to %s: %s%s", self.path, failure, damaged)
+
     def _settle(self, taken: list[_Taken]) -> None:
         size = sum(one.size for one in taken)
         with self._changed:
@@ -201,6 +211,9 @@ class Ingest:
 
     def _commit(self, items: list[Batch | Job]) -> None:
         connection = self._connection
+        if _identity(self.path) != self._identity:
+            # It could still be written, and would be gone with this process.
+            raise DatabaseError("it was removed or replaced while the dashboard ran; start it again")
         connection.execute("BEGIN IMMEDIATE")
         try:
             batch = Batch()
@@ -235,3 +248,12 @@ class Ingest:
 
 def _batch(decoded: Decoded) -> Batch:
     return Batch(spans=decoded.spans, logs=decoded.logs, points=decoded.points)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file has that name; None for none."""
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return state.st_dev, state.st_ino

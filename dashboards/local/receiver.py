@@ -103,7 +103,7 @@ class _Receiver:
         try:
             body = bytearray()
             async with asyncio.timeout(_BODY_SECONDS):
-                _check_length(request.headers.get("content-length"))
+                self._check_length(request.headers.get("content-length"))
                 async for chunk in request.stream():
                     body += chunk
                     held += len(chunk)
@@ -111,7 +111,7 @@ class _Receiver:
                     if len(body) > MOST_BYTES:
                         raise _too_long()
                     if self._in_flight > _MOST_IN_FLIGHT:
-                        raise Full("too many large requests at once; send again later")
+                        raise _too_many()
             refused, done = await to_thread.run_sync(
                 self._receive, signal, body, request.headers.get("content-encoding", ""), encoding,
                 limiter=self._large if len(body) > _LARGE else self._small,
@@ -126,20 +126,26 @@ class _Receiver:
             if not is_of_the_file(error):
                 _log.warning("dashboard: %s could not be read: %s", signal, type(error).__name__)
                 raise BadRequest(f"it could not be read: {type(error).__name__}") from error
-            # Whatever became of the disk, the client is to keep what it has.
-            _log.warning("dashboard: %s could not be stored: %s", signal, error)
+            # Whatever became of the disk, the client is to keep what it has; the writer has told of it.
             return _refusal(503, f"it could not be stored: {type(error).__name__}; send again", encoding, retry_after=5)
         finally:
             self._in_flight -= held
         return _answer(signal, refused, encoding)
 
+    def _check_length(self, said: str | None) -> None:
+        """Refuse what would be too long before it is read."""
+        length = int(said[:20]) if said is not None and said.isdecimal() else 0
+        if length > MOST_BYTES:
+            raise _too_long()
+        if self._in_flight + length > _MOST_IN_FLIGHT:
+            raise _too_many()
+
     def _receive(self, signal: Signal, body: bytearray, content_encoding: str, encoding: Encoding) -> Any:
         return self._ingest.receive(signal, inflated(body, content_encoding), encoding)
 
 
-def _check_length(said: str | None) -> None:
-    if said is not None and said.isdecimal() and int(said[:20]) > MOST_BYTES:
-        raise _too_long()
+def _too_many() -> Full:
+    return Full("too many large requests at once; send again later")
 
 
 def _too_long() -> BadRequest:

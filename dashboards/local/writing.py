@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from .bundle import Bundle, Written, count_call
+from .errors import DatabaseError
 from .facts import Call, HookCall, Recall, TurnEnd, fact_of
 from .measures import write_points
 from .signals import Attributes, Log, Point, Refused, Span
@@ -102,7 +103,7 @@ def write_what_can_be(connection: sqlite3.Connection, batch: Batch, refused: Ref
 
 def is_of_the_file(error: BaseException) -> bool:
     """Whether a write failed for what the file or its disk is, locked, full, damaged: what was sent may be right."""
-    own = (sqlite3.OperationalError, sqlite3.InternalError, OSError, MemoryError)
+    own = (sqlite3.OperationalError, sqlite3.InternalError, DatabaseError, OSError, MemoryError)
     return isinstance(error, own) or type(error) is sqlite3.DatabaseError
 
 

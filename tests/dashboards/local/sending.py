@@ -161,3 +161,12 @@ def log(event: str, *, number: int, at: float = NOON, **said: Any) -> ExportLogs
     record.trace_id, record.span_id = trace_id(number), span_id(number, 2)
     attributes(record.attributes, said)
     return request
+
+
+def framed(tag: int, inner: bytes) -> bytes:
+    """A field of protobuf that is length-delimited, from its tag as it is written."""
+    size, length = bytearray(), len(inner)
+    while length > 127:
+        size.append(length & 127 | 128)
+        length >>= 7
+    return bytes([tag, *size, length]) + inner

@@ -14,7 +14,7 @@ from dashboards.local.otlp import decode, inflated
 from dashboards.local.otlpvalues import LONGEST_TEXT
 from dashboards.local.queries import Filter, overview, sessions, turn, turns
 
-from .sending import NOON, NS, Trace, histogram, key, log
+from .sending import NOON, NS, Trace, framed, histogram, key, log
 
 SIGNALS = ("traces", "metrics", "logs")
 VALID = {
@@ -194,3 +194,41 @@ def test_gzip_of_a_hundred_members_is_read_and_of_endless_ones_refused():
     with pytest.raises(BadRequest, match="more than 1000 members; send it as one") as told:
         inflated(gzip.compress(b"") * 1_001, "gzip")
     assert told.value.status == 413
+
+
+@pytest.mark.parametrize("depth", [5, 20, 60, 300])
+@pytest.mark.parametrize("encoding", ["protobuf", "json"])
+def test_a_value_that_is_nested_as_deep_as_it_likes_costs_the_other_spans_nothing(board, depth, encoding):
+    if encoding == "json":
+        nested = '{"arrayValue":{"values":[' * depth + '{"intValue":1}' + "]}}" * depth
+        spans = [
+            f'{{"traceId":"{"01" * 16}","spanId":"{number:016x}","name":"x","startTimeUnixNano":"{NOON * NS}",'
+            f'"attributes":[{{"key":"a","value":{value}}}]}}'
+            for number, value in ((1, nested), (2, '{"intValue":1}'))
+        ]
+        body = f'{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{",".join(spans)}]}}]}}]}}'.encode()
+    else:
+        value = b"\x18\x01"
+        for _ in range(depth):
+            inner = framed(0x0A, value)
+            value = framed(0x2A, inner)
+        attribute = framed(0x0A, b"a") + framed(0x12, value)
+        trace = Trace().turn(1).turn(2)
+        one, two = (span.SerializeToString() for span in trace.request.resource_spans[0].scope_spans[0].spans)
+        body = framed(0x0A, framed(0x12, framed(0x12, one + framed(0x4A, attribute)) + framed(0x12, two)))
+    decoded = taken(board, "traces", body, encoding)
+    assert decoded.rejected in (0, 1)
+    assert decoded.rejected == (depth > 20)
+    assert board.rows("SELECT count(*) FROM spans") == [(2 - decoded.rejected,)]
+
+
+@pytest.mark.parametrize(
+    "moment", [-1, 0, 1, 2**63, 2**64, 10**40, 1.5, float("nan"), float("inf"), "x", "", None, True, [], "1e400"]
+)
+def test_a_span_of_an_impossible_moment_is_rejected_and_the_others_are_kept(board, moment):
+    span = {"traceId": "01" * 16, "name": "x", "endTimeUnixNano": str(NOON * NS)}
+    spans = [span | {"spanId": "02" * 8, "startTimeUnixNano": moment},
+             span | {"spanId": "03" * 8, "startTimeUnixNano": str(NOON * NS)}]  # fmt: skip
+    body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).encode()
+    assert taken(board, "traces", body, "json").rejected == 1
+    assert board.rows("SELECT hex(span_id), duration FROM spans") == [("03" * 8, 0)]

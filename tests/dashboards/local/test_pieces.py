@@ -20,7 +20,7 @@ from dashboards.local.otlp import LONGEST_ITEM, PIECE, decode, decoded_in
 from dashboards.local.otlppieces import MOST, Malformed, pieces
 from dashboards.local.queries import turn
 
-from .sending import NOON, NS, Trace, key, span_id, trace_id
+from .sending import NOON, NS, Trace, framed, key, span_id, trace_id
 from .serving import serving
 
 
@@ -119,14 +119,6 @@ def test_a_span_that_is_no_protobuf_costs_the_others_nothing(board, filler):
     assert refused.rejected == 1
     assert "TracesData" not in refused.why and "\n" not in refused.why
     assert board.rows("SELECT count(*) FROM turns") == [(2 + filler,)]
-
-
-def framed(tag, inner):
-    size, length = bytearray(), len(inner)
-    while length > 127:
-        size.append(length & 127 | 128)
-        length >>= 7
-    return bytes([tag, *size, length]) + inner
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import sqlite3
 import threading
 import time
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from opentelemetry._logs import SeverityNumber
@@ -15,7 +16,7 @@ from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
-from dashboards.local.database import Readers, open_writer, vacuum
+from dashboards.local.database import Readers, open_writer, vacuum, words_for_errors
 from dashboards.local.errors import DashboardError, DatabaseError
 from dashboards.local.exporting import LogIngester, MetricIngester, SpanIngester
 from dashboards.local.ingest import Closed, Ingest
@@ -71,6 +72,82 @@ def test_a_file_has_one_dashboard(board):
         Ingest(board.path)
     board.ingest.close()
     Ingest(board.path).close()
+
+
+def test_a_link_to_a_file_is_that_file_and_has_no_dashboard_of_its_own(board, tmp_path):
+    link = tmp_path / "elsewhere" / "link.db"
+    link.parent.mkdir()
+    link.symlink_to(board.path)
+    with pytest.raises(DatabaseError, match="is another dashboard's; stop that one, or name another with --db"):
+        Ingest(link)
+
+
+def test_a_file_that_is_removed_takes_nothing_more_and_that_is_said_once(board, caplog):
+    board.send(Trace().turn(1))
+    board.path.rename(board.path.with_name("moved.db"))
+    for number in (2, 3):
+        refused, done = board.ingest.receive("traces", Trace().turn(number).body)
+        assert str(done.exception(60)) == "it was removed or replaced while the dashboard ran; start it again"
+        assert refused.rejected == 0
+    board.path.with_name("moved.db").rename(board.path)
+    board.send(Trace().turn(2))
+    assert board.rows("SELECT count(*) FROM turns") == [(2,)]
+    why = "it was removed or replaced while the dashboard ran; start it again"
+    assert caplog.messages == [f"dashboard: what comes cannot be written to {board.path}: {why}"]
+
+
+def test_a_disk_that_fills_up_in_the_middle_of_a_request_loses_nothing_of_it_and_doubles_nothing(board, caplog):
+    trace = Trace()
+    for number in range(1, 4_001):
+        trace.call(number).turn(number, said={"x": "y" * 500})
+    pages = board.ask(lambda connection: connection.execute("PRAGMA page_count").fetchone()[0])
+    board.ingest.submit(lambda connection: connection.execute(f"PRAGMA max_page_count = {pages + 600}"), 0).result(60)
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        board.ingest.receive("traces", trace.body)[1].result(60)
+    [(some,)] = board.rows("SELECT count(*) FROM spans")
+    assert 0 < some < 8_000
+    board.ingest.submit(lambda connection: connection.execute("PRAGMA max_page_count = 1000000"), 0).result(60)
+    board.send(trace)
+    assert board.rows("SELECT count(*) FROM spans") == [(8_000,)]
+    assert board.rows("SELECT sum(count) FROM cells WHERE width = 60 AND series = 'turn'") == [(4_000,)]
+    assert len(caplog.messages) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        (
+            "attempt to write a readonly database",
+            "x.db cannot be written; change its permissions, or name another --db",
+        ),
+        ("database or disk is full", "x.db: its disk is full; make room, or name another --db"),
+        ("database is locked", "x.db is in use by another process; stop that one, or name another --db"),
+        ("database disk image is malformed", "x.db is no SQLite file, or damaged; name another with --db"),
+    ],
+)
+def test_what_sqlite_says_is_said_with_what_to_do(said, line):
+    with pytest.raises(DatabaseError) as told, words_for_errors(Path("x.db")):
+        raise sqlite3.OperationalError(said)
+    assert str(told.value) == line
+
+
+def test_a_file_that_is_damaged_while_it_is_used_says_so_once_and_refuses_no_item(board, caplog):
+    board.send(Trace().turn(1))
+    board.ingest.submit(lambda connection: connection.execute("PRAGMA writable_schema = 1"), 0).result(60)
+    board.ingest.submit(
+        lambda connection: connection.execute("UPDATE sqlite_master SET rootpage = 1 WHERE name = 'spans_ids'"), 0
+    ).result(60)
+    board.close()
+    ingest = Ingest(board.path)
+    try:
+        for _ in range(2):
+            refused, done = ingest.receive("traces", Trace().turn(2).body)
+            assert isinstance(done.exception(60), sqlite3.DatabaseError)
+            assert refused.rejected == 0
+    finally:
+        ingest.close()
+    [told] = caplog.messages
+    assert told.endswith("; move it away and start the dashboard again")
 
 
 def test_readers_cannot_write(board):
