@@ -30,11 +30,9 @@ Encoding: TypeAlias = Literal["protobuf", "json"]
 MOST_BYTES: Final = 20 * 1024 * 1024
 """Of a body, inflated or not: what the OpenTelemetry Collector takes."""
 
-PIECE: Final = 1 << 20
-"""Bytes of protobuf that are decoded at a time, or one item; decoded they are some fifteen times as many."""
-
-_SMALL: Final = 1 << 18
-"""Bytes of protobuf that are decoded without a look at how many items they are."""
+PIECE: Final = 1 << 18
+"""Bytes of protobuf that are decoded at a time, or one item: decoded they are some fifteen times as many. A body of no
+more is decoded without a look at how many items it is."""
 
 LONGEST_ITEM: Final = 8 * 1024 * 1024
 """Bytes of a single span, record or metric: it is decoded at once, and may be many times as many then."""
@@ -114,7 +112,7 @@ def _read(signal: Signal, found: Iterator[tuple[Any, Decoded]]) -> Iterator[Deco
 def _parsed(signal: Signal, body: bytes | bytearray) -> Iterator[tuple[Any, Decoded]]:
     """Parsed messages, with what was broken of each."""
     try:
-        if len(body) > _SMALL:
+        if len(body) > PIECE:
             return map(partial(_whole, signal), pieces(body, most_items=_MOST_ITEMS, most_bytes=PIECE))
         request, decoded = _whole(signal, bytes(body))
     except Malformed as error:

@@ -47,7 +47,7 @@ _ANSWERS: Final[dict[Signal, tuple[type[Message], str]]] = {
 _CODES: Final = {400: 3, 403: 7, 408: 4, 413: 8, 415: 3, 429: 8, 503: 14}
 """HTTP status to the code of google.rpc.Status."""
 
-_MOST_IN_FLIGHT: Final = 24 * 1024 * 1024
+_MOST_IN_FLIGHT: Final = 21 * 1024 * 1024
 """Bytes of bodies that are here and not decoded yet, of all requests together."""
 
 _LARGE: Final = 128 * 1024

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import yaml
 
 from dashboards.local.contents import turn_text
 from dashboards.local.database import Readers
@@ -158,28 +159,29 @@ def accepted(port, body):
         connection.close()
 
 
-# The Collector of the package reads files and sends OTLP; it has no other receiver.
-COLLECTOR = """
-receivers:
-  filelog:
-    include: [{folder}/app.log]
-    start_at: beginning
-    poll_interval: 50ms
-processors:
-  batch: {{timeout: 100ms, send_batch_size: 100, send_batch_max_size: 100}}
-exporters:
-  otlphttp:
-    endpoint: {url}
-    compression: gzip
-    tls: {{insecure: true}}
-    retry_on_failure: {{initial_interval: 100ms}}
-service:
-  telemetry:
-    metrics:
-      level: none
-  pipelines:
-    logs: {{receivers: [filelog], processors: [batch], exporters: [otlphttp]}}
-"""
+def collector_of(folder, url):
+    """The Collector's configuration of the stack, but for where logs come from and go to, and how long it waits.
+
+    The Collector of the package reads files and sends OTLP; it has no other receiver.
+    """
+    given = yaml.safe_load((ROOT / "dashboards" / "collector" / "config.yaml").read_text())
+    pipeline = given["service"]["pipelines"]["logs"]
+    [exporter] = pipeline["exporters"]
+    return {
+        "receivers": {
+            "filelog": {"include": [f"{folder}/app.log"], "start_at": "beginning", "poll_interval": "50ms"},
+        },
+        "processors": {**given["processors"], "batch": {**given["processors"]["batch"], "timeout": "100ms"}},
+        "exporters": {
+            exporter: {
+                **given["exporters"][exporter], "endpoint": url, "retry_on_failure": {"initial_interval": "100ms"},
+            },
+        },
+        "service": {
+            "telemetry": {"metrics": {"level": "none"}},
+            "pipelines": {"logs": {**pipeline, "receivers": ["filelog"]}},
+        },
+    }  # fmt: skip
 
 
 @pytest.fixture
@@ -195,7 +197,7 @@ def collector():
 def test_a_collector_sends_gzipped_logs_and_sends_them_again_to_a_dashboard_that_was_away(tmp_path, collector):
     lines = [f"line {number} says \u00fc, <script> and \u202e" for number in range(1000)]
     program = Program(tmp_path)
-    (tmp_path / "collector.yaml").write_text(COLLECTOR.format(folder=tmp_path, url=program.url))
+    (tmp_path / "collector.yaml").write_text(yaml.safe_dump(collector_of(tmp_path, program.url)))
     with (tmp_path / "collector.log").open("w") as log:
         process = subprocess.Popen([collector, "--config", str(tmp_path / "collector.yaml")], stdout=log, stderr=log)
         try:
