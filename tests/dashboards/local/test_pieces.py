@@ -78,7 +78,7 @@ def test_of_a_large_request_little_is_decoded_at_a_time(encoding):
     if encoding == "json":
         body = as_json(request)
     else:
-        body += b"\x12\x80\x80\x40" + bytes(PIECE)  # A field that nobody knows makes it as large as a large one is.
+        body += framed(0x12, bytes(PIECE))  # A field that nobody knows makes it as large as a large one is.
     found = list(decoded_in("traces", body, encoding))
     assert [len(some) for some in found] == [2_000, 2_000, 2_000, 2_000, 1_500]
     assert [(span.service, span.scope) for some in found for span in some.spans] == [
@@ -136,7 +136,7 @@ def test_a_request_of_endless_parts_is_refused_before_any_is_decoded(body):
         decode("traces", body, "protobuf")
 
 
-@pytest.mark.parametrize("tail", [b"", b"\x1a\xff\xff\x3f" + bytes(0xFFFFF)], ids=["small", "large"])
+@pytest.mark.parametrize("tail", [b"", framed(0x1A, bytes(PIECE))], ids=["small", "large"])
 def test_a_request_of_nothing_is_taken(board, tail):
     refused, done = board.ingest.receive("traces", tail)
     done.result(60)
