@@ -6,6 +6,7 @@ way into the file.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
@@ -89,6 +90,6 @@ class MetricIngester(MetricExporter):
 def _arrived(ingest: Ingest, signal: Signal, request: Any) -> bool:
     try:
         ingest.receive(signal, request.SerializeToString())[1].result(_SECONDS)
-    except (DashboardError, TimeoutError):
+    except (DashboardError, TimeoutError, sqlite3.Error):
         return False
     return True

@@ -9,17 +9,21 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from .cells import MINUTE
+from .errors import DashboardError
 from .signals import Point
 
 __all__ = ["write_points"]
 
 _NS: Final = 1_000_000_000
 _MOST_SERIES: Final = 10_000
-"""A client with an unbounded label must not fill the disk; further series are passed over."""
+"""A client with an unbounded label must not fill the disk; points of further series are refused."""
 
 
 def write_points(connection: sqlite3.Connection, points: Sequence[Point]) -> None:
-    """Add points to their series; one that is no later than the series' last was sent again, and adds nothing."""
+    """Add points to their series; one that is no later than the series' last was sent again, and adds nothing.
+
+    Raises `DashboardError` for a point of one series too many.
+    """
     if not points:
         return
     room = _MOST_SERIES - connection.execute("SELECT count(*) FROM metrics").fetchone()[0]
@@ -31,7 +35,7 @@ def write_points(connection: sqlite3.Connection, points: Sequence[Point]) -> Non
         digest = hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=16).digest()
         row = connection.execute("SELECT id, at, last FROM metrics WHERE digest = ?", (digest,)).fetchone()
         if row is None and room <= 0:
-            continue
+            raise DashboardError(f"there are {_MOST_SERIES:,} series already; give its attributes fewer values")
         last = json.dumps([point.number, point.total, [number for _, number in point.buckets]])
         if row is None:
             room -= 1

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from .bundle import Bundle, Written, count_call
-from .errors import DatabaseError
+from .errors import DashboardError, DatabaseError
 from .facts import Call, HookCall, Recall, TurnEnd, fact_of
 from .measures import write_points
 from .signals import Attributes, Log, Point, Refused, Span
@@ -97,7 +97,8 @@ def write_what_can_be(connection: sqlite3.Connection, batch: Batch, refused: Ref
             for half in batch.halves():
                 write_what_can_be(connection, half, refused)
         else:
-            refused.refuse(f"{_named(batch)} cannot be stored: {type(error).__name__}: {_line(error)}")
+            why = _line(error) if isinstance(error, DashboardError) else f"{type(error).__name__}: {_line(error)}"
+            refused.refuse(f"{_named(batch)} cannot be stored: {why}")
     connection.execute("RELEASE some")
 
 

@@ -14,8 +14,9 @@ from opentelemetry.sdk._logs.export import SimpleLogRecordProcessor
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
 
+from dashboards.local import measures
 from dashboards.local.database import Readers, open_writer, vacuum, words_for_errors
 from dashboards.local.errors import DashboardError, DatabaseError
 from dashboards.local.exporting import LogIngester, MetricIngester, SpanIngester
@@ -148,6 +149,31 @@ def test_a_file_that_is_damaged_while_it_is_used_says_so_once_and_refuses_no_ite
         ingest.close()
     [told] = caplog.messages
     assert told.endswith("; move it away and start the dashboard again")
+
+
+def test_series_without_end_are_refused_with_a_reason_and_those_that_are_there_go_on(board, monkeypatch, caplog):
+    monkeypatch.setattr(measures, "_MOST_SERIES", 3)
+    for label in "abc":
+        assert board.send(histogram("m", [1], [], 1.0, label=label), "metrics").rejected == 0
+    more = histogram("m", [2], [], 2.0, at=NOON + 60, label="a")
+    for label in "de":
+        more.MergeFrom(histogram("m", [1], [], 1.0, label=label))
+    with caplog.at_level(logging.CRITICAL):
+        refused = board.send(more, "metrics")
+    assert (refused.rejected, refused.why) == (
+        2, "metric 'm' cannot be stored: there are 3 series already; give its attributes fewer values",
+    )  # fmt: skip
+    assert sorted(one.total for one in board.ask(metric_sums, "m")) == [1.0, 1.0, 2.0]
+
+
+def test_an_exporter_whose_file_cannot_be_written_fails_and_raises_nothing(board, caplog):
+    pages = board.ask(lambda connection: connection.execute("PRAGMA page_count").fetchone()[0])
+    board.ingest.submit(lambda connection: connection.execute(f"PRAGMA max_page_count = {pages}"), 0).result(60)
+    tracer = TracerProvider()
+    span = tracer.get_tracer("x").start_span("y", attributes={"x": "y" * 60_000})
+    span.end()
+    assert SpanIngester(board.ingest).export([span]) is SpanExportResult.FAILURE
+    tracer.shutdown()
 
 
 def test_readers_cannot_write(board):
