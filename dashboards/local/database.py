@@ -30,7 +30,10 @@ def open_writer(path: Path) -> sqlite3.Connection:
     """
     _make_private(path)
     with words_for_errors(path):
-        connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        # Absolute: `:memory:` and what begins with `file:` are names of files here.
+        connection = sqlite3.connect(
+            path.absolute(), timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
         try:
             _prepare(connection, path)
         except BaseException:
@@ -180,4 +183,4 @@ def words_for_errors(path: Path) -> Iterator[None]:
             raise DatabaseError(f"{path} cannot be written; change its permissions, or name another --db") from error
         if "full" in str(error):
             raise DatabaseError(f"{path}: its disk is full; make room, or name another --db") from error
-        raise DatabaseError(f"{path}: {error}") from error
+        raise DatabaseError(f"{path}: {error}; name another with --db") from error

@@ -68,6 +68,26 @@ def test_a_folder_that_is_not_there_is_one_line(tmp_path):
         Ingest(tmp_path / "nowhere" / "board.db")
 
 
+@pytest.mark.parametrize("name", [":memory:", "file:x.db?mode=memory", "a%20b.db", "\u00fc #?.db"])
+def test_every_name_is_the_name_of_a_file(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    ingest, readers = Ingest(Path(name)), Readers(Path(name))
+    ingest.receive("traces", Trace().turn(1).body)[1].result(60)
+    with readers.reading() as connection:
+        assert turns(connection).total == 1
+    readers.close()
+    ingest.close()
+    assert {path.name for path in tmp_path.iterdir()} == {name, f"{name}.lock"}
+    assert (tmp_path / name).stat().st_size > 4_096
+
+
+def test_what_can_be_no_database_is_one_line(tmp_path):
+    with pytest.raises(DatabaseError, match=r"^/dev/null: disk I/O error; name another with --db$"):
+        open_writer(Path("/dev/null"))
+    with pytest.raises(DatabaseError, match=r"unable to open database file; name another with --db$"):
+        open_writer(tmp_path)
+
+
 def test_a_file_has_one_dashboard(board):
     with pytest.raises(DatabaseError, match="is another dashboard's; stop that one, or name another with --db"):
         Ingest(board.path)
