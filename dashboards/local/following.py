@@ -43,7 +43,10 @@ _log = logging.getLogger("firsthand")
 
 @dataclass(slots=True, kw_only=True)
 class _File:
-    """How far a file was read; `tail` is the digest of what is before that, `seen` is what `stat` said of it then."""
+    """How far a file was read; `tail` is the digest of what is before that, `seen` is what `stat` said of it then.
+
+    `in_line` says that this is in a line that is too long to be taken.
+    """
 
     id: int
     inode: int
@@ -51,6 +54,7 @@ class _File:
     lines: int = 0
     tail: bytes | None = None
     seen: tuple[int, int] | None = None
+    in_line: bool = False
     odd: bool = False
     threads: Threads = field(default_factory=Threads)
 
@@ -163,6 +167,7 @@ class Follower:
                 turns = self._turns(path, file, data, state.st_mtime_ns)
                 before = (before + data)[-_TAIL:]
                 self._save(path, name, file, data, _digest(before), turns)
+                file.in_line = not data.endswith(b"\n")
         file.seen = seen
         self.unreadable.pop(path, None)
 
@@ -172,7 +177,8 @@ class Follower:
         for text in data.split(b"\n")[:-1]:
             line += 1
             try:
-                for record in parse(text).records if len(text) <= _LONGEST else ():
+                of_ours = len(text) <= _LONGEST and not (file.in_line and position == file.size)
+                for record in parse(text).records if of_ours else ():
                     key = key_of(record, file.threads)
                     if key is not None:
                         turns.append((key, written_of(record, file=file.id, position=position, line=line, at=at)))
@@ -253,11 +259,16 @@ def _goes_on(file: _File, before: bytes) -> bool:
 
 
 def _pieces(opened: IO[bytes]) -> Iterator[bytes]:
-    """What a file holds from here on, in pieces of whole lines; the last line only once it has ended."""
+    """What a file holds from here on, in pieces of whole lines; the last line only once it has ended.
+
+    Of a line that is too long to be taken the pieces are parts.
+    """
     held = b""
     while data := opened.read(_PIECE):
         held += data
         end = held.rfind(b"\n") + 1
+        if not end and len(held) > _LONGEST:
+            end = len(held)
         if end:
             yield held[:end]
             held = held[end:]

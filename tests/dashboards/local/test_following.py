@@ -404,3 +404,24 @@ def test_a_file_that_may_not_be_written_for_a_while_is_said_once_and_then_follow
     assert [one.preview for one in board.ask(turns).items] == ["a"]
     assert caplog.text.count("could not be stored") == 1
     assert follower.unreadable == {}
+
+
+def test_a_line_that_is_longer_than_any_may_be_is_passed_over_without_being_held(board, folder, follow, monkeypatch):
+    monkeypatch.setattr(following, "_LONGEST", 400)
+    monkeypatch.setattr(following, "_PIECE", 100)
+    path = folder / "a.jsonl"
+    long = json.dumps({"sessionId": "long", "uuid": "u", "type": "user", "message": {"parts": [{"text": "x" * 5_000}]}})
+    path.write_text(lines_of("before", 2) + long[:3_000])
+    follower = follow(folder)
+    wait_for(follower)
+    [(size, lines)] = board.rows("SELECT size, lines FROM files")
+    assert lines == 2
+    assert size > len(lines_of("before", 2)) + 2_000
+    with path.open("a") as file:
+        file.write(long[3_000:] + "\n" + lines_of("after", 1))
+    wait_for(follower)
+    found = board.ask(turns).items
+    assert [one.preview for one in found] == ["before", "before", "after"]
+    place = board.ask(turn, found[2].key).place
+    assert (place.line, place.position) == (4, len(lines_of("before", 2)) + len(long) + 1)
+    assert turn_text(place, found[2].key).typed == "after"
