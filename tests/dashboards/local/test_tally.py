@@ -3,14 +3,21 @@
 import dataclasses
 import json
 import sqlite3
+import uuid
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from dashboards.local import tally
+from dashboards.local.database import open_writer
 from dashboards.local.following import Follower
 from dashboards.local.ingest import Ingest
+from dashboards.local.otlp import decode
 from dashboards.local.queries import Filter, overview
 from dashboards.local.retention import forget_old
 from dashboards.local.tally import LARGE
+from dashboards.local.writing import Batch, write
 
 from .sending import NOON, NS, Trace
 
@@ -160,3 +167,46 @@ def test_a_transcript_that_is_gone_is_taken_out_of_its_large_session(board, tmp_
     follower.close()
     assert board.rows("SELECT total(count), total(total) FROM session_cells") == [(0.0, 0.0)]
     assert board.ask(overview, Filter(session="big")).turns == 0
+
+
+PARTS = st.tuples(
+    st.integers(1, 8),
+    st.sampled_from(["call of a", "call of b", "call", "hook", "recall", "turn of a", "turn of b", "turn"]),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(batches=st.lists(st.lists(PARTS, min_size=1, max_size=8), max_size=12))
+def test_whatever_comes_in_whatever_order_cells_of_sessions_say_what_their_turns_say(tmp_path, monkeypatch, batches):
+    monkeypatch.setattr(tally, "LARGE", 2)
+    monkeypatch.setattr(tally, "_ONE_IN", 1)
+    path = tmp_path / f"{uuid.uuid4()}.db"
+    connection = open_writer(path)
+    for batch in batches:
+        trace = Trace()
+        for number, part in batch:
+            kind, _, session = part.partition(" of ")
+            at = NOON + 70 * number
+            said = {"gen_ai.conversation.id": session} if session else {}
+            match kind:
+                case "call":
+                    trace.call(number, part=1 + (session == "b"), model=f"m{number % 2}", at=at, said=said)
+                case "hook":
+                    trace.hook(number, part=4, at=at)
+                case "recall":
+                    trace.recall(number, part=5, at=at)
+                case _:
+                    trace.turn(number, session=session or None, at=at)
+        connection.execute("BEGIN")
+        write(connection, Batch(spans=decode("traces", trace.body, "protobuf").spans))
+        connection.execute("COMMIT")
+    large = connection.execute("SELECT coalesce(session, '') FROM turns GROUP BY 1 HAVING count(*) > 2").fetchall()
+    kept = connection.execute("SELECT session FROM counted_sessions").fetchall()
+    assert set(large) <= set(kept)
+    connection.row_factory = sqlite3.Row
+    for (session,) in kept:
+        where = Filter(session=session, start=NOON, end=NOON + 3_600)
+        by_cells = rounded(overview(connection, where))
+        connection.execute("DELETE FROM counted_sessions WHERE session = ?", (session,))
+        assert by_cells == rounded(overview(connection, where))
+    connection.close()
