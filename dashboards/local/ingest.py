@@ -103,8 +103,9 @@ class Ingest:
         refused = next(pieces)
         done = self.submit(_batch(refused), len(refused), refused=refused)
         for piece in pieces:
-            refused.refuse(piece.why, piece.rejected)
+            # Only then: the writer counts what it refuses of the piece before.
             done.result()
+            refused.refuse(piece.why, piece.rejected)
             done = self.submit(_batch(piece), len(piece), must=True, refused=refused)
         return refused, done
 
