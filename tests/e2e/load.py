@@ -3,9 +3,9 @@
 The real middleware around the real clients of OpenAI and Anthropic talks over HTTP to aimock, which it starts and ends
 (node and npm are needed), exports over OTLP to `--endpoint`, and writes transcripts and memories below `--transcripts`.
 Several sessions, users and models; hooks that add, block, fail and take too long; recalls that hit, miss, are late and
-break; streams, whole and cut off, tool results, cron jobs, calls outside of any session; a server that refuses
-and hangs up. With `--hours 48` the turns lie over the last two days: this process's clock is set for it. What is made
-is the same each time, but for ids and times.
+break; streams, whole, cut off and left early, tool results, cron jobs, calls outside of any session; a server that
+refuses and hangs up. With `--hours 48` the turns lie over the last two days: this process's clock is set for it. What
+is made is the same each time, but for ids and times.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def run(load: Load, **providers: Any) -> dict[str, int]:
     from .aimock import Aimock
 
     clock = _CLOCK
-    counts: dict[str, int] = {"sent": 0, "blocked": 0, "error": 0}
+    counts: dict[str, int] = {"sent": 0, "blocked": 0, "error": 0, "cancelled": 0}
     lock = threading.Lock()
 
     def turn(number: int, apps: dict[str, Any], clients: dict[str, tuple[Any, Any]]) -> None:
@@ -101,14 +101,13 @@ def run(load: Load, **providers: Any) -> dict[str, int]:
         session = None if number % 37 == 0 else f"session-{draw.randrange(load.sessions):02}"
         user = USERS[(draw.randrange(99) if session is None else int(session[-2:])) % len(USERS)]
         app, (gpt, claude) = apps[kind], clients[kind]
-        ended = "sent"
         try:
             with ExitStack() as stack:
                 if session is not None:
                     stack.enter_context(app.session(f"{kind}-{session}", user=user))
                 if draw.random() < 0.04:
                     stack.enter_context(app.origin(Origin.CRON))
-                _ask(draw, gpt, claude, text)
+                ended = _ask(draw, gpt, claude, text)
         except HookBlocked:
             ended = "blocked"
         except Exception:
@@ -135,7 +134,8 @@ def run(load: Load, **providers: Any) -> dict[str, int]:
     return counts
 
 
-def _ask(draw: random.Random, gpt: Any, claude: Any, text: str) -> None:
+def _ask(draw: random.Random, gpt: Any, claude: Any, text: str) -> str:
+    """Ask one of them; how the turn ends when nothing goes wrong."""
     message: dict[str, Any] = {"role": "user", "content": text}
     streams = draw.random() < 0.4 or "cut it off" in text
     if draw.random() < 0.25:
@@ -154,8 +154,12 @@ def _ask(draw: random.Random, gpt: Any, claude: Any, text: str) -> None:
             ]
         reply = gpt.chat.completions.create(model=name, messages=messages, **options)
     if streams:
-        for _ in reply:
-            pass
+        has_enough = draw.random() < 0.1
+        with reply:
+            for _ in reply:
+                if has_enough:
+                    return "cancelled"
+    return "sent"
 
 
 FAULTS: dict[str, dict[str, Any]] = {

@@ -26,6 +26,9 @@ ROOT = Path(__file__).parent.parent.parent
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "FIRSTHAND_"))}
 
 
+ENDS = ("sent", "blocked", "error", "cancelled")
+
+
 class Program:
     def __init__(self, folder, port=0, *options):
         command = [
@@ -97,17 +100,22 @@ def test_every_turn_of_a_load_is_there_with_its_transcript(tmp_path):
     with asking(tmp_path) as connection:
         seen = overview(connection, Filter())
         assert seen.turns == 160
-        assert {name: seen.outcomes.get(name, 0) for name in ("sent", "blocked", "error")} == {
-            name: said[name] for name in ("sent", "blocked", "error")
-        }
+        assert {name: seen.outcomes.get(name, 0) for name in ENDS} == {name: said[name] for name in ENDS}
+        assert min(said[name] for name in ENDS) > 0
         assert {hook.name for hook in seen.hooks} == {"_state", "guard", "branch", "lint", "weather"}
         assert min(seen.recall.hits, seen.recall.misses, seen.recall.timeouts, seen.recall.errors) > 0
         assert len(seen.models) == 5
         assert set(seen.errors) == {
             "429", "500", "503", "anthropic.APIConnectionError", "openai.APIConnectionError",
         }  # fmt: skip
-        assert seen.first_chunk.count > 0
         assert seen.pollution.recalls > 0
+        assert None not in (seen.latency.p95, seen.first_chunk.p95, seen.call_latency.p95, seen.recall.duration.p95)
+        assert None not in (seen.tokens.input, seen.tokens.output, seen.characters.share)
+        assert set(seen.characters.injected) == {"hook", "memory"}
+        assert {outcome for hook in seen.hooks for outcome in hook.outcomes} == {
+            "success", "blocking", "non_blocking_error", "timeout",
+        }  # fmt: skip
+        assert [name for name, values in seen.timeline.columns.items() if not any(values)] == []
         for one in turns(connection, limit=1000).items:
             assert one.duration is not None
             place = turn(connection, one.key).place
