@@ -81,6 +81,23 @@ def test_the_sample_of_a_test_passes(place: Path) -> None:
     exec(sample, {"__name__": "sample"})
 
 
+def test_the_sample_of_a_store_runs(place: Path) -> None:
+    [sample] = [block for block in BLOCKS if "open_store(" in block]
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", sample],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    found, changes = result.stdout.splitlines()
+    assert (result.returncode, result.stderr) == (0, "")
+    assert found.startswith("[('The CI runner is called brontes.', ")
+    assert re.findall(r"\('(\w+)', datetime", changes) == ["added", "updated"]
+
+
 def test_its_hooks_file_loads_without_a_warning(place: Path) -> None:
     [sample] = re.findall(r"^```json\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
     (place / "hooks.json").write_text(sample, encoding="utf-8")
