@@ -38,7 +38,7 @@ from .hooks import (
 )
 from .injection import Memory
 from .ledger import CatchUp, Wait
-from .matches import memories_of
+from .matches import held_already, memories_of
 from .telemetry import HookTrace, TurnTrace
 from .turn import Recall, RunHooks
 
@@ -250,9 +250,11 @@ class Fetch:
         outcome: Literal["ok", "timeout", "error"] = "ok"
         error: Exception | None = None
         memories: tuple[Memory, ...] = ()
+        found = 0
         try:
             matches = search.result(self._recall_timeout if timeout is None else timeout)
             memories = memories_of(matches, step.delivered, self._top_k)
+            found = len(memories) + held_already(matches, step.delivered)
         except (TimeoutError, FutureTimeout, Busy):
             search.cancel()
             outcome = "timeout"
@@ -262,6 +264,7 @@ class Fetch:
         trace.finish(
             outcome=outcome,
             matches=memories,
+            found=found,
             query=step.query,
             error=error,
             duration_s=time.perf_counter() - started,

@@ -9,7 +9,7 @@ from recall_store import Match
 
 from .injection import Memory, is_line_of
 
-__all__ = ["age_of", "memories_of"]
+__all__ = ["age_of", "held_already", "memories_of"]
 
 
 def memories_of(matches: list[Match], delivered: Any, top_k: int) -> tuple[Memory, ...]:
@@ -21,22 +21,42 @@ def memories_of(matches: list[Match], delivered: Any, top_k: int) -> tuple[Memor
     found = []
     for match in matches:
         record = match.record
-        text = f"{record.title}: {record.text}" if record.title else record.text
-        version = f"{hash(text):x}"
-        sent = delivered.get(record.id)
-        if record.id is not None and (sent is None or (sent != version and not is_line_of(text, sent))):
+        text = _text_of(match)
+        if record.id is not None and not _is_held(match, delivered):
             found.append(
                 Memory(
                     id=record.id,
                     text=text,
                     score=match.score,
                     age=age_of(record.created_at, now),
-                    version=version,
+                    version=_version_of(text),
                     lexical=match.lexical,
                     cosine=match.cosine,
                 )
             )
     return tuple(found[:top_k])
+
+
+def held_already(matches: list[Match], delivered: Any) -> int:
+    """How many of `matches` are in `delivered` as they are now."""
+    return sum(_is_held(match, delivered) for match in matches)
+
+
+def _is_held(match: Match, delivered: Any) -> bool:
+    sent = delivered.get(match.record.id)
+    if sent is None:
+        return False
+    text = _text_of(match)
+    return bool(sent == _version_of(text) or is_line_of(text, sent))
+
+
+def _text_of(match: Match) -> str:
+    record = match.record
+    return f"{record.title}: {record.text}" if record.title else record.text
+
+
+def _version_of(text: str) -> str:
+    return f"{hash(text):x}"
 
 
 def age_of(created: datetime | None, now: datetime) -> str:

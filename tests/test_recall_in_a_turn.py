@@ -176,6 +176,9 @@ def test_a_memory_in_this_request_is_not_sent_again_until_it_changes_or_is_cut_o
             [True, False, True],
             [True],
         ]
+        recalls = [span.attributes for span in captured.spans if span.name == "search_memory"]
+        told = [(said["firsthand.recall.found"], said["gen_ai.memory.record.count"]) for said in recalls]
+        assert told == [(1, 1), (1, 0), (1, 1), (1, 1)]
 
 
 def test_a_memory_that_another_process_sent_is_not_sent_again_either(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def recall() -> Dashboard:
                     number("Recalls", "How often was the store asked?", COUNT, all_recalls, empty="no recalls yet"),
                     number(
                         "Hit rate",
-                        "What share of the recalls that answered found at least one memory?",
+                        "What share of the recalls that answered found at least one memory, sent before or not?",
                         SHARE,
                         f"1 - {share(missed, answered)}",
                         empty="no recalls yet",
@@ -126,7 +126,8 @@ def recall() -> Dashboard:
                 [
                     lines(
                         "Memories a recall",
-                        "How many memories does a recall find? At most recall_top_k, 5 unless set.",
+                        "How many memories does a recall find, with those that the request held already? Of new ones "
+                        "at most recall_top_k, 5 unless set.",
                         "suffix:memories",
                         Query(expr=mean(MATCHES, ALL), legend="mean"),
                         Query(expr=quantile(0.95, MATCHES, ALL), legend="p95"),

@@ -203,7 +203,8 @@ def count(bundle: Bundle, cells: Cells, sign: int) -> None:
     for hook in bundle.hooks:
         cells.add(hook.started, model, "hook", hook_label(hook), sign, seconds=hook.duration / 1e9)
     for recall in bundle.recalls:
-        hit = ("hit" if recall.matches else "miss") if recall.outcome == "ok" else recall.outcome
+        had = recall.matches if recall.found is None else recall.found
+        hit = ("hit" if had else "miss") if recall.outcome == "ok" else recall.outcome
         cells.add(recall.started, model, "recall", hit, sign, seconds=recall.duration / 1e9)
         if recall.matches is not None:
             cells.add(recall.started, model, "matches", "", sign, total=recall.matches)

@@ -91,7 +91,7 @@ class HookCall(NamedTuple):
 
 
 class Recall(NamedTuple):
-    """A recall, in the order of the columns of `recalls`."""
+    """A recall: `found` in the store, of which `matches` were sent, since the request held the others already."""
 
     trace_id: bytes
     span_id: bytes
@@ -99,6 +99,7 @@ class Recall(NamedTuple):
     duration: int
     outcome: str
     matches: int | None
+    found: int | None
     store: str | None
     error_type: str | None
 
@@ -201,6 +202,7 @@ def _recall(span: Span, said: Mapping[str, Any]) -> Recall:
         duration=span.duration,
         outcome=text_of(said.get(names.RECALL_OUTCOME)) or ("error" if span.failed else "ok"),
         matches=_whole(said.get(names.MEMORY_RECORD_COUNT)),
+        found=_whole(said.get(names.RECALL_FOUND)),
         store=text_of(said.get(names.MEMORY_STORE_ID)),
         error_type=text_of(said.get(names.ERROR_TYPE)),
     )

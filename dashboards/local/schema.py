@@ -119,7 +119,12 @@ def cells_of_sessions(db: Database) -> None:
     )
 
 
-MIGRATIONS: tuple[Callable[[Database], None], ...] = (first_schema, tails_of_files, cells_of_sessions)
+def found_by_recalls(db: Database) -> None:
+    """Version 4: what a recall found, beside what it brought; NULL where the span did not say."""
+    db.table("recalls").add_column("found", int)
+
+
+MIGRATIONS: tuple[Callable[[Database], None], ...] = (first_schema, tails_of_files, cells_of_sessions, found_by_recalls)
 
 
 def version(connection: sqlite3.Connection) -> tuple[int, int]:

@@ -190,37 +190,45 @@ class RecallTrace:
         *,
         outcome: Literal["ok", "timeout", "error"],
         matches: Sequence[Memory] = (),
+        found: int | None = None,
         query: str | None = None,
         error: BaseException | None = None,
         duration_s: float,
     ) -> None:
-        """End it, once. The query, and the ids and scores of what was found, need content capture."""
+        """End it, once. The query, and the ids and scores of `matches`, need content capture.
+
+        `matches` are the memories to be sent; `found` counts beside them those that the request holds already, None
+        for none.
+        """
         if not self._pending:
             return
         self._pending.clear()
+        found = len(matches) if found is None else found
         try:
             if self._span.is_recording():
-                self._span.set_attributes(self._attributes(outcome, matches, query, error))
+                self._span.set_attributes(self._attributes(outcome, matches, found, query, error))
                 if outcome != "ok":
                     self._span.set_status(FAILED)
             labels = {names.LABEL_OUTCOME: outcome}
             self._outlets.instruments.recall_duration.record(duration_s, labels, self._context)
             if outcome == "ok":
-                self._outlets.instruments.recall_matches.record(len(matches), None, self._context)
+                self._outlets.instruments.recall_matches.record(found, None, self._context)
         finally:
             self._span.end()
 
     def _attributes(
-        self, outcome: str, matches: Sequence[Memory], query: str | None, error: BaseException | None
+        self, outcome: str, matches: Sequence[Memory], found: int, query: str | None, error: BaseException | None
     ) -> Attributes:
-        found: Attributes = {names.MEMORY_RECORD_COUNT: len(matches), names.RECALL_OUTCOME: outcome}
-        if outcome != "ok":
-            found[names.ERROR_TYPE] = outcome if error is None else error_type(error)
+        told: Attributes = {names.MEMORY_RECORD_COUNT: len(matches), names.RECALL_OUTCOME: outcome}
+        if outcome == "ok":
+            told[names.RECALL_FOUND] = found
+        else:
+            told[names.ERROR_TYPE] = outcome if error is None else error_type(error)
         writer = self._outlets.writer
         if writer is not None and self._outlets.options.on_span:
             within = writer.within(length_limit(self._span, None))
-            found |= attempt("RecallTrace.content", lambda: _opted_in(within, matches, query), DROPPED)
-        return found
+            told |= attempt("RecallTrace.content", lambda: _opted_in(within, matches, query), DROPPED)
+        return told
 
 
 def _opted_in(writer: Writer, matches: Sequence[Memory], query: str | None) -> Attributes:

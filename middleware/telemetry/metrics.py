@@ -56,7 +56,9 @@ def instruments(meter: Meter) -> Instruments:
         tokens=histogram(names.METRIC_TOKENS, "{token}", TOKENS, "Number of input and output tokens used."),
         hook_duration=histogram(names.METRIC_HOOK_DURATION, "s", SHORT_DURATIONS, "Duration of a hook call."),
         recall_duration=histogram(names.METRIC_RECALL_DURATION, "s", SHORT_DURATIONS, "Duration of a recall."),
-        recall_matches=histogram(names.METRIC_RECALL_MATCHES, "{match}", MATCHES, "Memories that a recall found."),
+        recall_matches=histogram(
+            names.METRIC_RECALL_MATCHES, "{match}", MATCHES, "Memories that a recall found, sent before or not."
+        ),
         injection_size=histogram(names.METRIC_INJECTION_SIZE, "{char}", SIZES, "Characters injected into a turn."),
         input_size=histogram(names.METRIC_INPUT_SIZE, "{char}", SIZES, "Characters of the input before injection."),
         turns=meter.create_counter(names.METRIC_TURN_COUNT, unit="{turn}", description="Turns, by how they ended."),

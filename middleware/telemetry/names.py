@@ -74,6 +74,8 @@ MEMORY_RECORD_COUNT: Final = "gen_ai.memory.record.count"
 MEMORY_QUERY_TEXT: Final = "gen_ai.memory.query.text"
 MEMORY_RECORDS: Final = "gen_ai.memory.records"
 RECALL_OUTCOME: Final = "firsthand.recall.outcome"
+RECALL_FOUND: Final = "firsthand.recall.found"
+"""What the store found, with what the request held already; `MEMORY_RECORD_COUNT` is what was sent of it."""
 
 INJECTION_COUNT: Final = "firsthand.injection.count"
 INJECTION_CHARS: Final = "firsthand.injection.chars"

@@ -131,6 +131,7 @@ def test_a_recall_is_metadata_and_its_store_has_no_password() -> None:
         "gen_ai.operation.name": "search_memory",
         "gen_ai.memory.store.id": "postgresql://db/m",
         "gen_ai.memory.record.count": 1,
+        "firsthand.recall.found": 1,
         "firsthand.recall.outcome": "ok",
     }
     assert "CANARY" not in tap.everything()
@@ -144,10 +145,20 @@ def test_with_content_capture_a_recall_has_its_query_and_ids_and_scores_but_no_m
     assert "CANARY" not in tap.everything()
 
 
+def test_a_recall_of_what_the_request_holds_already_found_it_and_sends_nothing() -> None:
+    tap = Tap()
+    recall(tap, matches=(), found=2)
+    said = tap.attributes("search_memory")
+    assert (said["gen_ai.memory.record.count"], said["firsthand.recall.found"]) == (0, 2)
+    [point] = tap.points("firsthand.recall.matches")
+    assert (point.count, point.sum) == (1, 2)
+
+
 def test_a_failed_recall_says_its_type_and_never_its_message() -> None:
     tap = Tap()
     recall(tap, outcome="error", error=OSError("CANARY-7f3a"))
     assert tap.attributes("search_memory")["error.type"] == "OSError"
+    assert "firsthand.recall.found" not in tap.attributes("search_memory")
     assert "CANARY" not in tap.everything()
     assert dict(tap.points("firsthand.recall.duration")[0].attributes) == {"outcome": "error"}
     assert tap.points("firsthand.recall.matches") == []

@@ -196,6 +196,7 @@ def _recalls(
             duration=row["duration"] / NS,
             outcome=row["outcome"],
             matches=row["matches"],
+            found=row["found"],
             store=row["store"],
             error_type=row["error_type"],
             query=query if isinstance(query, str) else None,

@@ -99,7 +99,10 @@ class HookSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallSummary:
-    """The store was asked `asked` times: hits found something, misses did not, the others did not end well."""
+    """The store was asked `asked` times: hits found something, misses nothing, the others did not end well.
+
+    What the request held already is found as well; `matches` counts what was sent.
+    """
 
     asked: int = 0
     hits: int = 0

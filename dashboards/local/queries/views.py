@@ -143,16 +143,25 @@ class HookCallView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallView:
-    """One recall of a turn; `query` only if content was captured."""
+    """One recall of a turn; `query` only if content was captured.
+
+    `matches` memories were sent of those `found`: the request held the others already. None: its span did not say.
+    """
 
     span_id: str
     started: float
     duration: float
     outcome: str
     matches: int | None
+    found: int | None
     store: str | None
     error_type: str | None
     query: str | None
+
+    @property
+    def held(self) -> int:
+        """How many of those found were in the request already."""
+        return max(0, self.found - (self.matches or 0)) if self.found is not None else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -108,11 +108,12 @@ class Trace:
         return self
 
     def recall(self, number: int, *, matches: int = 2, outcome: str = "ok", part: int = 3, **more: Any) -> Trace:
-        said = {
+        said: dict[str, Any] = {
             "gen_ai.operation.name": "search_memory",
             "gen_ai.memory.store.id": "sqlite:///m.db",
             "gen_ai.memory.record.count": matches,
             "firsthand.recall.outcome": outcome,
+            **more.pop("said", {}),
         }
         self.span(number, part, "search_memory", said=said, **more)
         return self

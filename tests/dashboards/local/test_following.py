@@ -309,6 +309,7 @@ def test_a_database_of_before_goes_on_where_its_files_were_read(tmp_path, folder
     ingest.close()
     with sqlite3.connect(tmp_path / "old.db") as old:
         old.execute("ALTER TABLE files DROP COLUMN tail")
+        old.execute("ALTER TABLE recalls DROP COLUMN found")
         old.execute("DROP TABLE counted_sessions")
         old.execute("DROP TABLE session_cells")
         old.execute("PRAGMA user_version = 1")

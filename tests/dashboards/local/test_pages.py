@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from .filled import ADDED, LONG, filled
-from .sending import Trace
+from .sending import Trace, key
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +25,10 @@ def page(served: Any, address: str) -> str:
     assert answer.status == 200, answer.body
     assert answer.headers["cache-control"] == "no-store"
     return answer.body.decode()
+
+
+def plain(said: str) -> str:
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", said)))
 
 
 def key_of(served: Any, words: str) -> str:
@@ -44,7 +48,7 @@ def test_spans_of_other_programs_alone_are_told_to_be_no_turns(served: Any) -> N
 
 
 def test_the_overview_counts_what_was_sent_blocked_and_failed(full: Any) -> None:
-    said = re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page(full, "/"))))
+    said = plain(page(full, "/"))
     assert "Turns 12 8 sent, 2 failed, 0 cancelled" in said
     assert "Blocked by hooks 2 16.7 % of turns" in said
     assert "openai.InternalServerError" in said or "500" in said
@@ -61,6 +65,26 @@ def test_a_turn_shows_what_was_typed_beside_what_was_received(full: Any) -> None
     (memory,) = re.findall(r"<code>helm</code></th>(.*?)</tr>", said, re.DOTALL)
     score, lexical, cosine = map(float, re.findall(r">(-?[\d.]+)</td>", memory))
     assert lexical == 1.0 and 0 < cosine < 1 and score >= lexical
+
+
+@pytest.mark.parametrize(
+    ("matches", "found", "tile", "below"),
+    [
+        (0, 1, "Recalled 0 1 found, in the request already", "1 found in 1.00 s"),
+        (2, 3, "Recalled 2 3 found, 1 of them in the request already", "3 found in 1.00 s"),
+        (2, 2, "Recalled 2 ok", "2 found in 1.00 s"),
+        (0, 0, "Recalled 0 ok", "0 found in 1.00 s"),
+    ],
+)
+def test_a_turn_says_what_recall_found_that_the_request_held_already(
+    served: Any, matches: int, found: int, tile: str, below: str
+) -> None:
+    served.post("/v1/traces", Trace().recall(1, matches=matches, said={"firsthand.recall.found": found}).turn(1).body)
+    said = plain(page(served, f"/turn/{key(1)}"))
+    assert tile in said
+    assert below in said
+    overview = plain(page(served, "/?range=all"))
+    assert f"Recall hit rate {'100 %' if found else '0 %'} 1 asked" in overview
 
 
 def test_a_blocked_turn_says_who_refused_it_and_why(full: Any) -> None:

@@ -47,6 +47,13 @@ def test_the_overview_counts_turns_calls_hooks_and_recalls(board):
     assert [(model.model, model.turns) for model in seen.models] == [("gpt-5", 2), ("", 1), ("claude", 1)]
 
 
+def test_a_recall_that_found_what_the_request_holds_already_is_a_hit(board):
+    board.send(Trace().recall(1, matches=0, said={"firsthand.recall.found": 1}).turn(1))
+    board.send(Trace().recall(2, matches=0, said={"firsthand.recall.found": 0}).turn(2))
+    recall = board.ask(overview, DAY).recall
+    assert (recall.asked, recall.hits, recall.misses, recall.matches, recall.hit_rate) == (2, 1, 1, 0, 0.5)
+
+
 def test_a_model_and_a_session_filter_everything(board):
     board.send(whole_turn(1, session="a"))
     board.send(Trace().call(2, model="claude").turn(2, session="b"))
@@ -213,7 +220,9 @@ def test_a_turn_has_its_spans_as_a_tree_and_its_neighbours(board):
     assert (found.spans[4].offset, found.spans[4].duration) == (0.5, 0.25)
     assert (found.previous, found.next) == (key(1), key(3))
     assert [(hook.name, hook.outcome, hook.output_chars) for hook in found.hooks] == [("state", "success", 30)]
-    assert [(one.outcome, one.matches, one.store) for one in found.recalls] == [("ok", 2, "sqlite:///m.db")]
+    assert [(one.outcome, one.matches, one.found, one.store) for one in found.recalls] == [
+        ("ok", 2, None, "sqlite:///m.db")
+    ]
     assert [(one.model, one.tokens.input, one.finish_reasons) for one in found.calls] == [("gpt-5", 100, ("stop",))]
     assert [one.event for one in found.logs] == ["firsthand.hook_call"]
     assert (found.place, found.memories) == (None, ())

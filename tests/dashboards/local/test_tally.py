@@ -125,6 +125,7 @@ def test_a_large_session_of_before_is_counted_when_the_dashboard_starts(board):
     board.close()
     with sqlite3.connect(board.path) as old:
         old.execute("ALTER TABLE files DROP COLUMN tail")
+        old.execute("ALTER TABLE recalls DROP COLUMN found")
         old.execute("DROP TABLE counted_sessions")
         old.execute("DROP TABLE session_cells")
         old.execute("PRAGMA user_version = 1")
