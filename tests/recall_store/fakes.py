@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,3 +60,26 @@ class WrongShapeEmbedder(Embedder):
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return np.ones((len(texts), 2), dtype=np.float32)
+
+
+class Circle(LetterEmbedder):
+    """A text "... 7" at 7 degrees of a circle of 3,600 tenths."""
+
+    name = "circle"
+    id = "circle/1"
+    dimension = 2
+    weight = 1.0
+    floor = -1.0
+
+    def embed(self, texts: Any) -> Any:
+        turns = np.array([int(text.split()[-1]) for text in texts]) * (2 * np.pi / 3600)
+        return np.stack([np.cos(turns), np.sin(turns)], axis=1).astype(np.float32)
+
+
+class Fan(LetterEmbedder):
+    """One of 26 directions by the number in the text."""
+
+    id = "fan/1"
+
+    def embed(self, texts: Any) -> Any:
+        return np.eye(26, dtype=np.float32)[[int(text.split()[-1]) % 26 for text in texts]]

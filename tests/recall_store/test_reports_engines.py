@@ -82,7 +82,7 @@ def test_honcho_1048_every_tenant_of_fifty_gets_as_many_as_it_asked_for_or_has(s
 def test_pgvector_259_the_planner_chooses_how_long_an_answer_takes_and_never_how_long_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The same query gave 10 rows or 3. The plans themselves: test_postgresql.py."""
+    """The same query gave 10 rows or 3. The plans themselves: test_postgresql_plans.py."""
     from recall_store import postgresql_vectors
 
     monkeypatch.setattr(postgresql_vectors, "EXACT_BELOW", 100)
