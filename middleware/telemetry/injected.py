@@ -15,6 +15,7 @@ _FRAMES = tuple(
     (source, len(wrap_text("", tag)))
     for source, tag in (("memory", MEMORY_TAG), ("hook", HOOK_TAG), ("hook", SUBAGENT_TAG), ("hook", SESSION_TAG))
 )
+_ORDER = ("memory", "hook")
 _REFUSED = frozenset({400, 422})
 
 
@@ -28,20 +29,20 @@ def sizes(block: Block) -> Iterator[tuple[str, int]]:
 def metadata(blocks: Mapping[int, Block]) -> Attributes:
     """The `firsthand.injection.*` attributes over everything that the request carries; none for none."""
     count = chars = 0
-    sources: dict[str, None] = {}
+    sources: set[str] = set()
     truncated = False
     for block in blocks.values():
         truncated = truncated or block.truncated
         for source, size in sizes(block):
             count += 1
             chars += size
-            sources[source] = None
+            sources.add(source)
     if not count:
         return {}
     return {
         names.INJECTION_COUNT: count,
         names.INJECTION_CHARS: chars,
-        names.INJECTION_SOURCES: tuple(sources),
+        names.INJECTION_SOURCES: tuple(source for source in _ORDER if source in sources),
         names.INJECTION_TRUNCATED: truncated,
     }
 

@@ -33,6 +33,11 @@ def test_the_context_of_a_sessions_start_is_metadata_of_every_call_that_carries_
     assert "branch=main" not in captured.exported()
 
 
+def test_sources_are_told_in_one_order_whichever_turn_brought_them() -> None:
+    for blocks in ({0: Block(hook="y"), 2: Block(memory="x")}, {0: Block(memory="x"), 2: Block(hook="y")}):
+        assert metadata(blocks)[SOURCES] == ("memory", "hook")
+
+
 def test_the_context_of_a_subagents_start_is_counted_too() -> None:
     found = metadata({0: Block(subagent="x", hook="y")})
     assert (found[COUNT], found[SOURCES]) == (2, ("hook",))

@@ -9,7 +9,7 @@ from ..prices import Prices
 from .values import Filter, Tokens
 from .views import TurnSummary
 
-__all__ = ["NS", "TURN", "conditions", "like", "seconds", "turn_summary"]
+__all__ = ["NS", "TURN", "conditions", "like", "seconds", "source_order", "turn_summary"]
 
 NS: Final = 1_000_000_000
 
@@ -20,6 +20,8 @@ TURN: Final = (
     " added_chars, preview, trace_id, span_id, file"
 )
 """The columns that `turn_summary` reads."""
+
+_SOURCES: Final = ("session hook", "subagent hook", "memory", "hook")
 
 
 def conditions(where: Filter) -> tuple[list[str], list[Any]]:
@@ -46,6 +48,11 @@ def like(text: str) -> str:
     for sign in "\\%_":
         text = text.replace(sign, f"\\{sign}")
     return f"%{text}%"
+
+
+def source_order(source: str) -> tuple[int, str]:
+    """Sorts sources of injected text as `middleware` sends them; others come last."""
+    return (_SOURCES.index(source) if source in _SOURCES else len(_SOURCES), source)
 
 
 def seconds(nanoseconds: int | None) -> float | None:
@@ -91,7 +98,7 @@ def turn_summary(row: sqlite3.Row, prices: Prices) -> TurnSummary:
         recall_outcome=row["recall_outcome"],
         injection_count=row["injection_count"],
         injection_chars=row["injection_chars"],
-        injection_sources=tuple(sources.split(",")) if sources else (),
+        injection_sources=tuple(sorted(sources.split(","), key=source_order)) if sources else (),
         truncated=bool(row["truncated"]),
         suspected=bool(row["suspected"]),
         typed_chars=row["typed_chars"],

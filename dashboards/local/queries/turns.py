@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, get_args
 from middleware.telemetry import names
 
 from ..prices import NO_PRICES, Prices
-from .rows import NS, TURN, conditions, like, seconds, turn_summary
+from .rows import NS, TURN, conditions, like, seconds, source_order, turn_summary
 from .values import EVERYTHING, Filter, Tokens
 from .views import (
     CallView,
@@ -118,6 +118,7 @@ def turn(connection: sqlite3.Connection, key: str, *, prices: Prices = NO_PRICES
     said = {span.span_id: span.attributes for span in spans}
     return TurnDetail(
         turn=summary,
+        added=_added(found),
         calls=tuple(_calls(connection, found["id"], prices)),
         hooks=tuple(_hooks(connection, found["id"], said)),
         recalls=tuple(_recalls(connection, found["id"], said)),
@@ -129,6 +130,13 @@ def turn(connection: sqlite3.Connection, key: str, *, prices: Prices = NO_PRICES
         previous=_beside(connection, found, "<", "DESC"),
         next=_beside(connection, found, ">", "ASC"),
     )
+
+
+def _added(row: sqlite3.Row) -> dict[str, int] | None:
+    if not row["written"]:
+        return None
+    added = json.loads(row["written"])["added"]
+    return dict(sorted(added.items(), key=lambda item: source_order(item[0])))
 
 
 def _calls(connection: sqlite3.Connection, turn_id: int, prices: Prices) -> Iterator[CallView]:

@@ -225,11 +225,13 @@ class Place:
 class TurnDetail:
     """Everything about one turn but its texts, which `contents.turn_text` reads from its transcript.
 
+    `added` are the characters that were added to this turn's own message, by source, None where no transcript tells.
     `spans` holds its whole trace, at most 2,000 spans (`spans_cut` says that there are more). `previous` and `next`
     are the keys of the turns beside it in its session.
     """
 
     turn: TurnSummary
+    added: Mapping[str, int] | None
     calls: tuple[CallView, ...]
     hooks: tuple[HookCallView, ...]
     recalls: tuple[RecallView, ...]

@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from dashboards.local.bundle import Written
+from dashboards.local.writing import Batch
+
 from .filled import ADDED, LONG, filled
-from .sending import Trace, key
+from .sending import NOON, NS, Trace, key
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +68,29 @@ def test_a_turn_shows_what_was_typed_beside_what_was_received(full: Any) -> None
     (memory,) = re.findall(r"<code>helm</code></th>(.*?)</tr>", said, re.DOTALL)
     score, lexical, cosine = map(float, re.findall(r">(-?[\d.]+)</td>", memory))
     assert lexical == 1.0 and 0 < cosine < 1 and score >= lexical
+
+
+@pytest.mark.parametrize("sources", [["hook", "memory"], ["memory", "hook"]])
+def test_without_a_transcript_what_was_injected_is_that_of_the_whole_request(served: Any, sources: list[str]) -> None:
+    said = {"firsthand.injection.sources": sources, "firsthand.injection.chars": 500}
+    served.post("/v1/traces", Trace().turn(1, said=said).body)
+    assert "Injected 500 chars in the whole request: memory, hook" in plain(page(served, f"/turn/{key(1)}"))
+
+
+@pytest.mark.parametrize(
+    ("added", "tile"),
+    [
+        ({"hook": 105}, "Injected 105 chars new: hook Hooks"),
+        ({"hook": 105, "memory": 200}, "Injected 305 chars new: memory, hook Hooks"),
+        ({}, "Injected 0 chars nothing new in this turn Hooks"),
+    ],
+)
+def test_with_a_transcript_it_is_what_is_new_in_this_turn(served: Any, added: dict[str, int], tile: str) -> None:
+    carried = {"firsthand.injection.sources": ["memory", "hook"], "firsthand.injection.chars": 500}
+    served.post("/v1/traces", Trace().turn(1, said=carried).body)
+    line = Written(file=1, position=0, line=1, uuid="a", at=NOON * NS, session="s1", typed=4, added=added, traced=True)
+    served.board.ingest.submit(Batch(turns=[(bytes.fromhex(key(1)), line)]), 1).result(60)
+    assert tile in plain(page(served, f"/turn/{key(1)}"))
 
 
 @pytest.mark.parametrize(
