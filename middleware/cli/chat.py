@@ -74,6 +74,11 @@ def chat(
         _needs_a_terminal()
     elif not prompt.strip():
         raise click.UsageError("-p is blank; give it a text to send")
+    elif dashboard:
+        raise click.UsageError(
+            "-p ends with its answer, and the pages of --dashboard with it; run `firsthand dashboard`, which follows "
+            "the setting transcripts"
+        )
     if resume is not None and goes_on:
         raise click.UsageError("--resume ID and --continue are two sessions; give one of them")
     resumes = resume is not None or goes_on
@@ -86,7 +91,7 @@ def chat(
     provider = wire.provider()
     with ExitStack() as stack:
         app = stack.enter_context(closing(_middleware(provider, settings, hooks)))
-        if dashboard and prompt is None:
+        if dashboard:
             from .beside import beside
 
             kept = Path(settings.transcripts or home / "chat" / "transcripts")

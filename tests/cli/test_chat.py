@@ -95,6 +95,13 @@ def test_without_the_setting_a_one_shot_keeps_nothing(run: Run, place: Path) -> 
     ("arguments", "said"),
     [
         (("-p", " "), "-p is blank; give it a text to send"),
+        (
+            ("-p", "x", "--dashboard"),
+            (
+                "-p ends with its answer, and the pages of --dashboard with it; run `firsthand dashboard`, which follows "
+                "the setting transcripts"
+            ),
+        ),
         (("-p", "x", "--model", "m"), "--model needs a server: set OPENAI_API_KEY, or give --base-url URL"),
         (
             ("-p", "x", "--base-url", "http://127.0.0.1:9/v1"),

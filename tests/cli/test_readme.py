@@ -9,6 +9,7 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
 from opentelemetry.metrics import Counter
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -113,6 +114,21 @@ def test_its_links_lead_somewhere() -> None:
         if line.startswith("#")
     }
     assert set(re.findall(r"\]\(#([a-z-]+)\)", README)) <= headings
+
+
+@pytest.mark.parametrize("name", ["README.md", "dashboards/README.md"])
+def test_each_row_of_a_table_has_as_many_cells_as_its_header(name: str) -> None:
+    """As GitHub splits them: a `|` without a backslash parts two cells, inside of code too."""
+    tables, columns = 0, None
+    for number, line in enumerate((ROOT / name).read_text(encoding="utf-8").splitlines(), 1):
+        if not line.startswith("|"):
+            columns = None
+            continue
+        cells = len(re.findall(r"(?<!\\)\|", line)) - 1
+        tables += columns is None
+        columns = cells if columns is None else columns
+        assert (name, number, cells) == (name, number, columns)
+    assert tables >= 10
 
 
 def test_its_pictures_are_there() -> None:
