@@ -98,8 +98,8 @@ def test_without_the_setting_a_one_shot_keeps_nothing(run: Run, place: Path) -> 
         (
             ("-p", "x", "--dashboard"),
             (
-                "-p ends with its answer, and the pages of --dashboard with it; run `firsthand dashboard`, which follows "
-                "the setting transcripts"
+                "-p ends with its answer, and the pages of --dashboard with it; run `firsthand dashboard`, which "
+                "follows the setting transcripts"
             ),
         ),
         (("-p", "x", "--model", "m"), "--model needs a server: set OPENAI_API_KEY, or give --base-url URL"),
