@@ -1,17 +1,19 @@
-"""A folder and an environment of their own for every command that is run."""
+"""A folder and an environment of their own for every command that is run, and a model for a chat."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from middleware.cli import firsthand
+
+from .streaming import StreamingModel
 
 ROOT = Path(__file__).parents[2]
 Run = Callable[..., Result]
@@ -58,3 +60,9 @@ def spawn(place: Path) -> Spawn:
         )
 
     return start
+
+
+@pytest.fixture
+def model() -> Iterator[StreamingModel]:
+    with StreamingModel() as model:
+        yield model
