@@ -1,4 +1,4 @@
-"""A Gemini server in the process (`generateContent`, `streamGenerateContent?alt=sse`), and clients that talk to it."""
+"""A Gemini server in the process (`generateContent`, `streamGenerateContent?alt=sse`), clients of it, what they say."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from google.genai import types
 from middleware.testing import Answer, Failure, ToolCall
 
 BASE = "http://gemini.invalid"
+TAG = "qwen:user-prompt-submit-context"
+IMAGE = types.Part.from_bytes(data=b"\x89PNG", mime_type="image/png")
 
 
 class Gemini:
@@ -102,6 +104,32 @@ def calling(name: str = "clock", number: int = 1, **arguments: Any) -> Answer:
 def texts(content: Any) -> list[Any]:
     """The texts of a content on the wire, None for other parts."""
     return [part.get("text") for part in content["parts"]]
+
+
+def context(number: int) -> str:
+    """The block of the `number`th call of `counting_hook`."""
+    return f"<{TAG}>\ncontext &lt;{number}&gt;\n</{TAG}>"
+
+
+def clock() -> str:
+    """The time."""
+    return "noon"
+
+
+def user(*parts: str | types.Part) -> types.Content:
+    return types.Content(
+        role="user", parts=[types.Part(text=part) if isinstance(part, str) else part for part in parts]
+    )
+
+
+def answer(number: int, name: str = "clock") -> types.Content:
+    """What the function of `calling(number=number)` returned."""
+    response = types.FunctionResponse(id=f"call-{number}", name=name, response={"result": "noon"})
+    return types.Content(role="user", parts=[types.Part(function_response=response)])
+
+
+async def gathered(stream: Any) -> list[Any]:
+    return [chunk.text async for chunk in await stream]
 
 
 def _sent(events: list[bytes], answer: Answer) -> Iterator[bytes]:
