@@ -132,7 +132,12 @@ class Readers:
         connection.execute("PRAGMA query_only = 1")
         connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
         connection.row_factory = sqlite3.Row
+        connection.create_function("folded", 1, _folded, deterministic=True)
         return connection
+
+
+def _folded(text: str | None) -> str | None:
+    return None if text is None else text.casefold()
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
@@ -146,6 +151,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA temp_store = MEMORY")
+    # How prompts begin is forgotten with their transcript, and not every build of SQLite does this by itself.
+    connection.execute("PRAGMA secure_delete = ON")
     connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
     connection.execute("BEGIN IMMEDIATE")
     try:

@@ -14,6 +14,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
@@ -116,32 +117,32 @@ class Follower:
 
     def _look(self) -> None:
         """One round over the folder."""
-        there: set[str] = set()
         try:
-            paths = list(transcripts_in(self.folder))
+            paths = {str(path.absolute()): path for path in transcripts_in(self.folder)}
         except OSError as error:
             self._tell(self.folder, error.strerror or str(error))
             return
-        for path in paths:
+        # First: what was renamed is read from where it is now, and must not be held by where it was.
+        for name in [name for name in self._files if name not in paths]:
+            if name in self._files:
+                self._forget(name)
+        for name, path in paths.items():
             if self._stop.is_set():
                 return
-            name = str(path.absolute())
             if not _is_text(name):
                 self._tell(path, "its name is no UTF-8; rename it")
                 continue
-            there.add(name)
             try:
                 self._read(path, name)
             except FileNotFoundError:
-                there.discard(name)
+                # Forgotten in the next round, unless it is back.
+                continue
             except (Closed, sqlite3.Error, DatabaseError):
                 raise
             except OSError as error:
                 self._tell(path, error.strerror or str(error))
             except Exception as error:  # noqa: BLE001 - one odd file, and the others are followed
                 self._tell(path, f"{type(error).__name__}: {error}")
-        for name in [name for name in self._files if name not in there]:
-            self._forget(name)
 
     def _read(self, path: Path, name: str) -> None:
         """Take in what a file says since the last time."""
@@ -160,6 +161,8 @@ class Follower:
             if file is None:
                 self._last_id += 1
                 file = self._files[name] = _File(id=self._last_id, inode=state.st_ino)
+            if file.seen is None:
+                _thread(opened, file)
             opened.seek(file.size)
             for data in _pieces(opened):
                 if self._stop.is_set():
@@ -208,9 +211,20 @@ class Follower:
             self._pass_over(path, file, f"a record before line {lines + 1}: {refused.why}")
 
     def _forget(self, name: str) -> None:
+        """Forget a file, and have those of its session read anew: a copy may hold its turns, which counted once."""
         file = self._files[name]
-        self._ingest.submit(lambda connection: forget_file(connection, file.id), 0, must=True).result()
-        del self._files[name]
+        followed = {other.id: name for name, other in self._files.items()}
+        gone = [file.id]
+
+        def forget(connection: sqlite3.Connection) -> None:
+            sql = "SELECT id FROM files WHERE id != ?1 AND session = (SELECT session FROM files WHERE id = ?1)"
+            gone[1:] = [number for (number,) in connection.execute(sql, (file.id,)) if number in followed]
+            for number in gone:
+                forget_file(connection, number)
+
+        self._ingest.submit(forget, 0, must=True).result()
+        for number in gone:
+            del self._files[followed[number]]
 
     def _pass_over(self, path: Path, file: _File, why: str) -> None:
         if not file.odd:
@@ -242,6 +256,15 @@ def _before(opened: IO[bytes], size: int) -> bytes:
     """The bytes before that point, as many as must still be there."""
     opened.seek(max(0, size - _TAIL))
     return opened.read(min(size, _TAIL))
+
+
+def _thread(opened: IO[bytes], file: _File) -> None:
+    """Learn from the end of what was read before which turn it was in: what comes may be its reply."""
+    opened.seek(max(0, file.size - _PIECE))
+    for line in opened.read(min(file.size, _PIECE)).split(b"\n"):
+        with suppress(Exception):  # it was passed over when it was read
+            for record in parse(line).records:
+                key_of(record, file.threads)
 
 
 def _digest(tail: bytes) -> bytes:

@@ -13,14 +13,8 @@ from .database import Lock, open_writer, vacuum, words_for_errors
 __all__ = ["forget_old", "tidy"]
 
 _AT_ONCE: Final = 5_000
-_TABLES: Final = (
-    ("spans", "started"),
-    ("calls", "started"),
-    ("hook_calls", "started"),
-    ("recalls", "started"),
-    ("turns", "started"),
-    ("logs", "at"),
-)
+_PARTS: Final = ("calls", "hook_calls", "recalls")
+_OLD_TURNS: Final = f"SELECT id FROM turns WHERE started < ? ORDER BY started, id LIMIT {_AT_ONCE}"  # noqa: S608
 _NS: Final = 1_000_000_000
 
 
@@ -31,14 +25,18 @@ def forget_old(connection: sqlite3.Connection, before: int, *, pages: int = 0) -
 
     Counts go by the stretch, once the whole of it is older: a day's count outlives its first hour.
     """
-    gone = 0
-    for table, column in _TABLES:
-        while True:
-            sql = f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE {column} < ? LIMIT {_AT_ONCE})"  # noqa: S608
-            count = connection.execute(sql, (before,)).rowcount
-            gone += count
-            if count < _AT_ONCE:
-                break
+    gone = _in_pieces(connection, "spans", "started < ?", before)
+    while True:
+        # With their parts, later ones too: a turn's number is given again, and what was left would be the new one's.
+        for part in _PARTS:
+            gone += connection.execute(f"DELETE FROM {part} WHERE turn IN ({_OLD_TURNS})", (before,)).rowcount  # noqa: S608
+        count = connection.execute(f"DELETE FROM turns WHERE id IN ({_OLD_TURNS})", (before,)).rowcount  # noqa: S608
+        gone += count
+        if count < _AT_ONCE:
+            break
+    for part in _PARTS:
+        gone += _in_pieces(connection, part, "turn IS NULL AND started < ?", before)
+    gone += _in_pieces(connection, "logs", "at < ?", before)
     seconds = before // _NS
     for table in ("cells", "session_cells"):
         gone += connection.execute(f"DELETE FROM {table} WHERE start + width <= ?", (seconds,)).rowcount  # noqa: S608
@@ -50,6 +48,16 @@ def forget_old(connection: sqlite3.Connection, before: int, *, pages: int = 0) -
     if gone:
         vacuum(connection, pages=pages)
     return gone
+
+
+def _in_pieces(connection: sqlite3.Connection, table: str, condition: str, before: int) -> int:
+    gone = 0
+    while True:
+        sql = f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE {condition} LIMIT {_AT_ONCE})"  # noqa: S608
+        count = connection.execute(sql, (before,)).rowcount
+        gone += count
+        if count < _AT_ONCE:
+            return gone
 
 
 def tidy(path: Path, keep: timedelta | None = None) -> tuple[int, int]:

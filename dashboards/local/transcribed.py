@@ -52,10 +52,19 @@ class Threads:
                 key = self._keys.get(parent) or _digest(record, parent)
             else:
                 key = _digest(record, uuid)
+        self._remember(uuid, key)
+        return key
+
+    def pass_on(self, record: Mapping[str, Any]) -> None:
+        """Take note of a record of no turn: qwen-code writes such between a question and its reply, linked by them."""
+        key = self._keys.get(str(record.get("parentUuid")))
+        if key is not None:
+            self._remember(str(record.get("uuid")), key)
+
+    def _remember(self, uuid: str, key: bytes) -> None:
         self._keys[uuid] = key
         if len(self._keys) > 512:
             del self._keys[next(iter(self._keys))]
-        return key
 
 
 def key_of(record: Mapping[str, Any], threads: Threads) -> bytes | None:
@@ -68,6 +77,7 @@ def key_of(record: Mapping[str, Any], threads: Threads) -> bytes | None:
         if not isinstance(message, Mapping) or not isinstance(message.get("parts"), list):
             return None
     elif kind != "system" or record.get("subtype") not in ("prompt_blocked", "session_start_context"):
+        threads.pass_on(record)
         return None
     return threads.key(record)
 
@@ -93,7 +103,6 @@ def written_of(record: Mapping[str, Any], *, file: int, position: int, line: int
     added: dict[str, int] = {}
     for item in injected_in(record):
         added[item.source] = added.get(item.source, 0) + len(item.part)
-    is_user = kind == "user"
     model = record.get("model")
     return Written(
         file=file,
@@ -107,7 +116,7 @@ def written_of(record: Mapping[str, Any], *, file: int, position: int, line: int
         typed=figures.sent - figures.injected.total(),
         added=added,
         recall=tuple(_recalled(payload.get("recall"))),
-        origin=_ORIGINS.get(subtype, "unknown") if is_user and _is_label(subtype) else None,
+        origin=_origin(kind, subtype),
         model=text_of(model) if kind == "assistant" else None,
         input_tokens=tokens.input if tokens is not None else None,
         output_tokens=tokens.output if tokens is not None else None,
@@ -123,8 +132,12 @@ def _moment(said: datetime | None, otherwise: int) -> int:
     return at if FIRST_TIME <= at < LAST_TIME else otherwise
 
 
-def _is_label(value: object) -> bool:
-    return value is None or isinstance(value, str)
+def _origin(kind: object, subtype: object) -> str | None:
+    if kind == "tool_result":
+        return "tool_result"
+    if kind == "user" and (subtype is None or isinstance(subtype, str)):
+        return _ORIGINS.get(subtype, "unknown")
+    return None
 
 
 def _preview(record: Mapping[str, Any], payload: Mapping[str, Any]) -> str | None:

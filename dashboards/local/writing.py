@@ -146,7 +146,8 @@ def _write_bundles(connection: sqlite3.Connection, bundles: dict[bytes, Bundle],
             tally.add(old, -1)
             if new.end is not None:
                 old.end = new.end
-            if new.written is not None:
+            # A copy of a transcript says nothing new of a turn.
+            if new.written is not None and (old.written is None or old.written.file == new.written.file):
                 old.write(new.written)
             for fact in fresh:
                 old.add(fact)

@@ -9,7 +9,7 @@ from ..prices import Prices
 from .values import Filter, Tokens
 from .views import TurnSummary
 
-__all__ = ["NS", "TURN", "conditions", "like", "seconds", "source_order", "turn_summary"]
+__all__ = ["NS", "TURN", "conditions", "holds", "like", "seconds", "source_order", "turn_summary"]
 
 NS: Final = 1_000_000_000
 
@@ -53,6 +53,16 @@ def like(text: str) -> str:
 def source_order(source: str) -> tuple[int, str]:
     """Sorts sources of injected text as `middleware` sends them; others come last."""
     return (_SOURCES.index(source) if source in _SOURCES else len(_SOURCES), source)
+
+
+def holds(column: str, text: str) -> tuple[str, str]:
+    """A condition on a column of text that holds `text` somewhere, without regard to case, and its parameter.
+
+    SQLite alone knows the case of ASCII only; `folded` (`database`) knows the others', and takes longer.
+    """
+    if text.isascii():
+        return f"{column} LIKE ? ESCAPE '\\'", like(text)
+    return f"folded({column}) LIKE ? ESCAPE '\\'", like(text.casefold())
 
 
 def seconds(nanoseconds: int | None) -> float | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final, get_args
 
 from ..prices import NO_PRICES, Prices
-from .rows import NS, conditions, like, seconds
+from .rows import NS, conditions, holds, seconds
 from .values import EVERYTHING, Filter, Tokens
 from .views import Page, SessionSort, SessionSummary, Status
 
@@ -47,12 +47,16 @@ def sessions(
     said, values = conditions(where)
     said.append("outcome IS NOT NULL")
     if search:
-        pattern = like(search)
-        said.append(
-            "(session LIKE ? ESCAPE '\\' OR user LIKE ? ESCAPE '\\' OR session IN"
-            " (SELECT DISTINCT session FROM turns WHERE preview LIKE ? ESCAPE '\\'))"
+        session, user, preview = (
+            holds("session", search),
+            holds("user", search),
+            holds("preview", " ".join(search.split())),
         )
-        values += [pattern, pattern, pattern]
+        said.append(
+            f"({session[0]} OR {user[0]} OR coalesce(session, '') IN"  # noqa: S608
+            f" (SELECT DISTINCT coalesce(session, '') FROM turns WHERE {preview[0]}))"
+        )
+        values += [session[1], user[1], preview[1]]
     grouped = f"""SELECT session, max(user) AS user,
             min(started) AS first, max(started) AS last,
             count(*) AS turns, sum(outcome = 'blocked') AS blocked, sum(outcome = 'error') AS failed,

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, get_args
 from middleware.telemetry import names
 
 from ..prices import NO_PRICES, Prices
-from .rows import NS, TURN, conditions, like, seconds, source_order, turn_summary
+from .rows import NS, TURN, conditions, holds, seconds, source_order, turn_summary
 from .values import EVERYTHING, Filter, Tokens
 from .views import (
     CallView,
@@ -77,9 +77,10 @@ def turns(
     # What has nothing but a hook or a recall may be no turn: its parent was never heard of.
     said.append("(outcome IS NOT NULL OR calls > 0)")
     if search:
-        pattern = like(search)
-        found = ["preview LIKE ? ESCAPE '\\'", "session LIKE ? ESCAPE '\\'"]
-        values += [pattern, pattern]
+        # A preview has one blank wherever there was any space.
+        held = (holds("preview", " ".join(search.split())), holds("session", search))
+        found = [condition for condition, _ in held]
+        values += [value for _, value in held]
         if _HEX.fullmatch(search):
             found.append("hex(trace_id) LIKE ?")
             values.append(f"{search}%")

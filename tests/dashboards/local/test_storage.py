@@ -375,3 +375,24 @@ def test_prices_that_make_no_sense_are_one_line(tmp_path, text, line):
     with pytest.raises(DashboardError, match="name a TOML file, or unset prices"):
         load_prices(tmp_path / "none.toml")
     assert [held.name for held in tmp_path.iterdir()] == ["prices.toml"]
+
+
+def test_a_turn_is_forgotten_with_its_later_parts_so_that_none_is_another_turn_s(board):
+    board.send(Trace().turn(1, at=NOON, seconds=10.0).call(1, at=NOON + 5).hook(1, at=NOON + 6).recall(1, at=NOON + 7))
+    board.send(Trace().call(7, at=NOON + 8, in_turn=False, parent=None))
+    board.close()
+    connection = open_writer(board.path)
+    forget_old(connection, (NOON + 3) * NS)
+    kept = {
+        table: [turn for (turn,) in connection.execute(f"SELECT turn FROM {table}")]
+        for table in ("calls", "hook_calls", "recalls")
+    }
+    connection.close()
+    assert kept == {"calls": [None], "hook_calls": [], "recalls": []}
+
+
+def test_what_is_deleted_is_overwritten_whatever_sqlite_was_built_with(board):
+    board.close()
+    connection = open_writer(board.path)
+    assert connection.execute("PRAGMA secure_delete").fetchone() == (1,)
+    connection.close()
