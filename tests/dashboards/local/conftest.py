@@ -1,6 +1,7 @@
 import pytest
 
 from dashboards.local.database import Readers
+from dashboards.local.following import Follower
 from dashboards.local.ingest import Ingest
 
 from .sending import Trace
@@ -45,3 +46,25 @@ def board(tmp_path):
 def served(tmp_path):
     with serving(tmp_path / "served.db") as served:
         yield served
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "transcripts"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def follow(board):
+    made = []
+
+    def begin(folder):
+        follower = Follower(folder, board.ingest, seconds=0.01)
+        made.append(follower)
+        assert follower.caught_up.wait(60)
+        return follower
+
+    yield begin
+    for follower in made:
+        follower.close()
