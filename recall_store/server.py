@@ -42,7 +42,8 @@ def server_of(store: Store, namespace: str) -> Server[Any]:
         import mcp_types as types
         from mcp.server.lowlevel import Server
     except ImportError as error:
-        raise StoreError(f"the MCP server needs the package {error.name!r}; pip install 'firsthand[mcp]'") from None
+        package = (error.name or "").partition(".")[0]
+        raise StoreError(f"the MCP server needs the package {package}; run: pip install 'firsthand[mcp]'") from None
 
     async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(

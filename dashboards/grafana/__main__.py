@@ -17,7 +17,7 @@ def main(arguments: list[str]) -> int:
     except ModuleNotFoundError as error:
         if not str(error.name).startswith("grafana_foundation_sdk"):
             raise
-        sys.stderr.write("grafana-foundation-sdk is missing: pip install 'firsthand[grafana]'\n")
+        sys.stderr.write("this needs the package grafana-foundation-sdk; run: pip install 'firsthand[grafana]'\n")
         return 1
     stale = []
     for name, text in built().items():

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .failures import Failure
+from .failures import lacking
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -33,7 +33,7 @@ def beside(provider: TracerProvider, *, db: Path, transcripts: Path) -> Iterator
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("dashboards", "middleware"):
             raise
-        raise Failure(f"{error.name} is not installed; run: pip install 'firsthand[dashboard]'") from error
+        raise lacking("the dashboard", error.name, "dashboard") from error
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     transcripts.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from .failures import Command, Failure, plain
+from .failures import Command, Failure, lacking, plain
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -62,7 +62,7 @@ def chat(
     """
     # Looked for and not loaded: that takes longer than all else before the first prompt.
     if find_spec("openai") is None:
-        raise Failure("the chat needs the openai client: pip install 'firsthand[chat,openai]'")
+        raise lacking("the chat", "openai", "chat,openai")
     from ..chat.terminal.talk import Talk
     from ..chat.terminal.wire import Wire
     from ..hooks.sources import config_folder
@@ -184,7 +184,7 @@ def _needs_a_terminal() -> None:
     try:
         import prompt_toolkit  # noqa: F401
     except ImportError:
-        raise Failure("the chat needs prompt_toolkit: pip install 'firsthand[chat,openai]'") from None
+        raise lacking("the chat", "prompt_toolkit", "chat,openai") from None
 
 
 def _configured(start: str) -> tuple[Settings, tuple[Hook, ...]]:

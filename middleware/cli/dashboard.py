@@ -12,7 +12,7 @@ import click
 
 from ..settings import Settings
 from ..settings.values import duration
-from .failures import Command, Failure, plain
+from .failures import Command, Failure, lacking, plain
 
 if TYPE_CHECKING:
     from dashboards.local.server import Board
@@ -81,7 +81,7 @@ def dashboard(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("dashboards", "middleware"):
             raise
-        raise Failure(f"{error.name} is not installed; run: pip install 'firsthand[dashboard]'") from error
+        raise lacking("the dashboard", error.name, "dashboard") from error
     from dashboards.local.pages import routes
 
     sockets = listen(port)

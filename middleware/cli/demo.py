@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .demo_turns import Send, Trail, Turn
-from .failures import Command, Failure
+from .failures import Command, Failure, lacking
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -67,12 +67,14 @@ def demo(as_json: bool, svg: Path | None, base_url: str | None, model: str | Non
     hook, a memory store, a transcript and spans are real; the files stay in a temporary folder, named at the end.
     """
     if find_spec("openai") is None:
-        raise Failure("the demo drives the openai client, which is not installed here: install the package openai")
+        raise lacking("the demo", "openai", "openai")
     real = base_url is not None or model is not None
     if real and not model:
         raise click.UsageError("--base-url needs --model NAME")
     if real and not os.environ.get("OPENAI_API_KEY"):
         raise click.UsageError("a real server needs a key: set OPENAI_API_KEY (any word, if the server wants none)")
+    if svg is not None:
+        _check_writable(svg)
     for name in [name for name in os.environ if name.startswith("OTEL_")]:
         # A switched-off SDK or an attribute limit of this machine would leave holes in what is shown.
         del os.environ[name]
@@ -90,6 +92,16 @@ def demo(as_json: bool, svg: Path | None, base_url: str | None, model: str | Non
             click.echo(f"Dashboard: {url}  (Ctrl+C ends it)", err=as_json)
             with contextlib.suppress(KeyboardInterrupt):
                 threading.Event().wait()
+
+
+def _check_writable(svg: Path) -> None:
+    """Raise `OSError` for a picture that cannot be saved there, before anything is done; leaves what there is."""
+    known = svg.exists()
+    with svg.open("ab"):
+        pass
+    if not known:
+        # Not the link that may lead to it.
+        svg.resolve().unlink()
 
 
 def _shown(

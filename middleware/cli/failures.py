@@ -11,7 +11,7 @@ import click
 
 from ..hooks.keys import meant
 
-__all__ = ["Command", "Commands", "Failure", "Named", "exit_code", "one_line", "plain", "wants_traceback"]
+__all__ = ["Command", "Commands", "Failure", "Named", "exit_code", "lacking", "one_line", "plain", "wants_traceback"]
 
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
@@ -22,6 +22,12 @@ _SPACE = re.compile(r"\s*\n\s*")
 
 class Failure(click.ClickException):
     """A command that could not do its work; the message is one line: what, where, what to do."""
+
+
+def lacking(what: str, module: str | None, extra: str) -> Failure:
+    """The failure of a command that needs a package which is not installed; `extra` is ours that brings it."""
+    package = (module or "").partition(".")[0]
+    return Failure(f"{what} needs the package {package}; run: pip install 'firsthand[{extra}]'")
 
 
 class _Named(click.Command):

@@ -65,20 +65,27 @@ def show(file: Path, as_json: bool, raw: bool) -> None:
 def _print(out: Console, items: Iterable[Unfolded], raw: bool) -> None:
     from .screen import safe
 
-    unanswered = False
+    unanswered, above = False, ""
     for item in items:
         kind = item.shown.type if item.shown is not None else "user" if item.media else None
-        if kind == "user":
+        if kind == "user" or _begins_anew(item, kind, above):
             show_line(out, safe(""))
-            if unanswered and (item.shown is None or item.shown.sent_to_model):
-                show_line(out, safe("  (no reply)\n", "dim"))
+        if kind == "user" and unanswered and (item.shown is None or item.shown.sent_to_model):
+            show_line(out, safe("  (no reply)\n", "dim"))
         if kind is not None:
             unanswered = kind == "user" or (unanswered and kind == "system")
             _show_row(out, item, kind)
+            above = kind
         for added in item.injected if raw else ():
             _show_lines(out, "  | ", "  | ", "dim magenta", added.part, "dim magenta")
     if unanswered:
         show_line(out, safe("  (no reply)", "dim"))
+
+
+def _begins_anew(item: Unfolded, kind: str | None, above: str) -> bool:
+    """Whether a row that nobody typed would pass for a part of the answer above it, or of another turn."""
+    refused = item.shown is not None and item.shown.subtype == "prompt_blocked"
+    return refused or (kind in ("system", "notification") and above not in ("user", "system", "notification"))
 
 
 def _read(file: Path, as_json: bool) -> Branch:

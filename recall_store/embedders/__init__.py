@@ -23,6 +23,7 @@ def load(name: str) -> Embedder:
     try:
         module = importlib.import_module(f"{__name__}.{name}")
     except ImportError as error:
-        raise EmbedderError(f"embedder {name!r} needs the package {error.name!r}; install it") from None
+        package = (error.name or "").partition(".")[0]
+        raise EmbedderError(f"embedder {name!r} needs the package {package}; run: pip install {package}") from None
     made: Embedder = module.create()
     return made

@@ -30,8 +30,9 @@ def connect(url: str, embedder: str | Embedder | None) -> Store:
     try:
         module = importlib.import_module(f"{__name__}.{scheme}")
     except ImportError as error:
+        package = (error.name or "").partition(".")[0]
         raise StoreError(
-            f"the {scheme} engine needs the package {error.name!r}; install it, or all of firsthand[{scheme}]"
+            f"the {scheme} engine needs the package {package}; run: pip install 'firsthand[{scheme}]'"
         ) from None
     opened: Store = module.connect(url, check_embedder(embedder))
     return opened

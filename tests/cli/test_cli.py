@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from .conftest import ROOT, Run, Spawn
 
 
@@ -105,3 +107,18 @@ def test_starting_loads_neither_rich_nor_a_store_nor_an_sdk(place: Path) -> None
         env={"PYTHONPATH": str(ROOT)},
     )
     assert result.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("demo",), "the demo needs the package openai; run: pip install 'firsthand[openai]'"),
+        (("chat", "-p", "x"), "the chat needs the package openai; run: pip install 'firsthand[chat,openai]'"),
+    ],
+)
+def test_a_missing_package_is_one_line_with_the_extra_that_brings_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], line: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout, result.stderr) == (1, "", f"firsthand: {line}\n")

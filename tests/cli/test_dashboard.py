@@ -48,7 +48,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     done = run("--db", "board.db", "--port", "0")
     assert (done.exit_code, done.stderr) == (
-        1, "firsthand: starlette.applications is not installed; run: pip install 'firsthand[dashboard]'\n",
+        1, "firsthand: the dashboard needs the package starlette; run: pip install 'firsthand[dashboard]'\n",
     )  # fmt: skip
 
 

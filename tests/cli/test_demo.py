@@ -167,6 +167,22 @@ def test_a_server_that_is_not_there_is_one_line_and_leaves_no_files(spawn: Spawn
     assert list(tmp_path.glob("firsthand-demo-*")) == []
 
 
+def test_a_picture_that_cannot_be_saved_is_told_before_anything_is_done(spawn: Spawn, place: Path) -> None:
+    result = spawn("demo", "--svg", "nowhere/x.svg")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "firsthand: nowhere/x.svg: No such file or directory; check the path and its permissions\n"
+
+
+def test_a_picture_that_was_not_made_leaves_what_there_was(spawn: Spawn, place: Path) -> None:
+    (place / "there.svg").write_text("mine")
+    (place / "link.svg").symlink_to("new.svg")
+    for name in ("there.svg", "link.svg", "other.svg"):
+        asked = ("demo", "--svg", name, "--model", "m", "--base-url", "http://127.0.0.1:9/v1")
+        assert spawn(*asked, OPENAI_API_KEY="k").returncode == 1
+    assert sorted(path.name for path in place.glob("*.svg")) == ["link.svg", "there.svg"]
+    assert (place / "there.svg").read_text() == "mine"
+
+
 @pytest.mark.parametrize("more", [[], ["--json"]])
 def test_the_picture_fetches_nothing(spawn: Spawn, place: Path, more: list[str]) -> None:
     result = spawn("demo", "--svg", "demo.svg", *more)

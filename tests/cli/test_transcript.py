@@ -152,6 +152,24 @@ def test_every_typed_line_is_marked_and_prompts_without_a_reply_are_too(run: Run
     )
 
 
+def test_a_refusal_is_a_turn_of_its_own_and_no_part_of_the_answer_above_it(run: Run, place: Path) -> None:
+    payload = {"hook": "guard", "reason": "no SQL here"}
+    refused = {"sessionId": "s", "type": "system", "subtype": "prompt_blocked", "systemPayload": payload}
+    records = [
+        record("a", None, "user", [{"text": "hello"}]),
+        record("b", "a", "assistant", [{"text": "Good morning."}]),
+        {**refused, "uuid": "c", "parentUuid": "b"},
+        {**refused, "uuid": "d", "parentUuid": "c"},
+        record("e", "d", "user", [{"text": "and now?"}]),
+        record("f", "e", "assistant", [{"text": "Noon."}]),
+    ]
+    (place / "b.jsonl").write_text("".join(json.dumps(item) + "\n" for item in records))
+    shown = run("transcript", "show", "b.jsonl").stdout
+    rows = [line for line in shown.splitlines() if line.startswith("# ")]
+    assert len(rows) == 2 and "guard" in rows[0]
+    assert shown == (f"session s\n\n> hello\n  Good morning.\n\n{rows[0]}\n\n{rows[1]}\n\n> and now?\n  Noon.\n")
+
+
 def test_what_turns_the_direction_or_is_not_seen_is_marked(run: Run, place: Path) -> None:
     said = "a\u202eb\u2066c\u200bd\ufeffe\U000e0041f"
     (place / "x.jsonl").write_text(json.dumps(record("a", None, "user", [{"text": said}])) + "\n")

@@ -65,7 +65,7 @@ def test_without_its_library_the_command_says_what_to_install() -> None:
         "import sys; sys.modules['grafana_foundation_sdk'] = None; import dashboards.grafana.__main__ as m; m.main([])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
-    assert done.stderr == "grafana-foundation-sdk is missing: pip install 'firsthand[grafana]'\n"
+    assert done.stderr == "this needs the package grafana-foundation-sdk; run: pip install 'firsthand[grafana]'\n"
 
 
 @pytest.mark.parametrize("name", NAMES)

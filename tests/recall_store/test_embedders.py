@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -151,6 +152,22 @@ def test_a_missing_package_is_one_line_that_says_what_to_install(
     with pytest.raises(EmbedderError) as refused:
         load(name)
     assert package in str(refused.value) and install in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("missing", ["psycopg", "pgvector"])
+def test_a_missing_package_of_an_engine_is_told_in_the_same_words(missing: str) -> None:
+    code = f"""
+import sys
+sys.modules[{missing!r}] = None
+from recall_store import StoreError, open_store
+try:
+    open_store("postgresql://nowhere.invalid/m")
+except StoreError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    told = f"the postgresql engine needs the package {missing}; run: pip install 'firsthand[postgresql]'\n"
+    assert done.stdout == told
 
 
 def test_minilm_gives_the_cosines_that_its_model_card_gives() -> None:
