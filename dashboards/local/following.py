@@ -29,7 +29,7 @@ from .transcribed import Threads, key_of, written_of
 from .unwriting import forget_file
 from .writing import Batch, write_what_can_be
 
-__all__ = ["Follower"]
+__all__ = ["Follower", "followable"]
 
 _SECONDS: Final = 1.0
 _PIECE: Final = 1 << 20
@@ -68,9 +68,8 @@ class Follower:
     """
 
     def __init__(self, folder: Path, ingest: Ingest, *, seconds: float = _SECONDS) -> None:
-        """Begin. Raises `DashboardError` for what is no folder."""
-        if not folder.is_dir():
-            raise DashboardError(f"transcripts {folder} is no folder; name one with --transcripts")
+        """Begin; a folder that is not there yet is followed once it is. Raises what `followable` does."""
+        followable(folder)
         self.folder = folder
         self.caught_up = threading.Event()
         self.unreadable: dict[Path, str] = {}
@@ -94,8 +93,8 @@ class Follower:
                 if not remembered:
                     self._ingest.submit(self._remember, 0, must=True).result()
                     remembered = True
-                self._look()
-                self.unreadable.pop(self.folder, None)
+                if self._look():
+                    self.unreadable.pop(self.folder, None)
                 self.caught_up.set()
             except Closed:
                 return
@@ -115,20 +114,22 @@ class Follower:
             if path.startswith(inside):
                 self._files[path] = _File(id=number, inode=inode, size=size, lines=lines, tail=tail)
 
-    def _look(self) -> None:
-        """One round over the folder."""
+    def _look(self) -> bool:
+        """One round over the folder; False when it could not be looked into."""
         try:
             paths = {str(path.absolute()): path for path in transcripts_in(self.folder)}
         except OSError as error:
-            self._tell(self.folder, error.strerror or str(error))
-            return
+            # Where nothing was ever read nobody may have said anything yet.
+            if self._files or not isinstance(error, FileNotFoundError):
+                self._tell(self.folder, error.strerror or str(error))
+            return False
         # First: what was renamed is read from where it is now, and must not be held by where it was.
         for name in [name for name in self._files if name not in paths]:
             if name in self._files:
                 self._forget(name)
         for name, path in paths.items():
             if self._stop.is_set():
-                return
+                break
             if not _is_text(name):
                 self._tell(path, "its name is no UTF-8; rename it")
                 continue
@@ -143,6 +144,7 @@ class Follower:
                 self._tell(path, error.strerror or str(error))
             except Exception as error:  # noqa: BLE001 - one odd file, and the others are followed
                 self._tell(path, f"{type(error).__name__}: {error}")
+        return True
 
     def _read(self, path: Path, name: str) -> None:
         """Take in what a file says since the last time."""
@@ -241,6 +243,17 @@ class Follower:
 def _named(path: Path) -> str:
     """A name of a disk may be any bytes, and a log is text."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+def followable(folder: Path) -> None:
+    """Raise `DashboardError` for what can never be a folder of transcripts: a file, or one in a folder that is none."""
+    if folder.is_dir():
+        return
+    if folder.exists():
+        raise DashboardError(f"transcripts {folder} is no folder; name one with --transcripts")
+    if not folder.absolute().parent.is_dir():
+        above = folder.parent
+        raise DashboardError(f"transcripts {folder}: there is no folder {above}; make it, or name another folder")
+
 
 
 def _is_text(name: str) -> bool:

@@ -107,7 +107,7 @@ def dashboard(
 
 def _board(place: Path, keep: timedelta | None, transcripts: Path | None, prices: Path | None) -> Board:
     from dashboards.local.database import Readers
-    from dashboards.local.following import Follower
+    from dashboards.local.following import Follower, followable
     from dashboards.local.ingest import Ingest
     from dashboards.local.prices import NO_PRICES, load_prices
     from dashboards.local.server import Board
@@ -118,10 +118,9 @@ def _board(place: Path, keep: timedelta | None, transcripts: Path | None, prices
     folder = transcripts
     if folder is None and settings.transcripts is not None:
         folder = Path(settings.transcripts)
-        # The setting says where they will be; nobody may have said anything yet.
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder is not None and not folder.is_dir():
-        raise Failure(f"transcripts {folder} is no folder; name one with --transcripts")
+    if folder is not None:
+        # Before a file is made: what is refused leaves nothing behind.
+        followable(folder)
     ingest = Ingest(place, keep=keep)
     follower = Follower(folder, ingest) if folder is not None else None
     return Board(ingest=ingest, readers=Readers(place), follower=follower, prices=known)
@@ -156,7 +155,8 @@ def _tell(url: str, board: Board, as_json: bool) -> None:
     click.echo(f"Dashboard: {url}  (Ctrl+C ends it)")
     click.echo(f"Takes OTLP at {url}/v1/traces, /v1/metrics and /v1/logs")
     if board.transcripts is not None:
-        click.echo(f"Follows transcripts in {plain(str(board.transcripts))}")
+        yet = "" if board.transcripts.is_dir() else ", once that folder is there"
+        click.echo(f"Follows transcripts in {plain(str(board.transcripts))}{yet}")
     else:
         click.echo("Follows no transcripts: name their folder with --transcripts to see what was typed and injected")
     click.echo(f"Keeps it in {plain(str(board.ingest.path))}")

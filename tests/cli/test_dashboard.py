@@ -26,7 +26,16 @@ def in_a_folder(tmp_path, monkeypatch):
         (["--keep", "3x"], 2, "'3x' is no time to keep for; write it as 12h, 30d, 8w or 1y"),
         (["--keep", "0d"], 2, "'0d' is no time to keep for; write it as 12h, 30d, 8w or 1y"),
         (["--port", "70000"], 2, "70000 is not in the range 0<=x<=65535"),
-        (["--port", "0", "--transcripts", "none"], 1, "transcripts none is no folder; name one with --transcripts"),
+        (
+            ["--port", "0", "--transcripts", "text.db"],
+            1,
+            "transcripts text.db is no folder; name one with --transcripts",
+        ),
+        (
+            ["--port", "0", "--transcripts", "none/t"],
+            1,
+            "transcripts none/t: there is no folder none; make it, or name another folder",
+        ),
         (["--port", "0", "--prices", "none.toml"], 1, "prices none.toml: No such file or directory; name a TOML file"),
         (["--port", "0", "--db", "none/x.db"], 1, "none/x.db: No such file or directory; name another with --db"),
         (["--vacuum", "--db", "none.db"], 1, "none.db: there is no such file; name one with --db"),
@@ -91,7 +100,7 @@ def test_vacuum_leaves_the_file_of_a_running_dashboard_as_it_is(tmp_path):
 
 
 def test_the_usual_place_is_private(tmp_path):
-    done = run("--port", "0", "--transcripts", "none", env={"XDG_DATA_HOME": str(tmp_path / "data")})
+    done = run("--port", "0", "--transcripts", "none/t", env={"XDG_DATA_HOME": str(tmp_path / "data")})
     assert done.exit_code == 1
     folder = tmp_path / "data" / "firsthand"
     assert folder.stat().st_mode & 0o777 == 0o700

@@ -258,3 +258,19 @@ def test_ctrl_c_ends_it_with_everything_written(tmp_path):
     assert program.end(signal.SIGINT) == 0
     assert (tmp_path / "board.db").stat().st_mode & 0o777 == 0o600
     assert not (tmp_path / "board.db-wal").exists()
+
+
+def test_a_folder_that_comes_later_is_told_of_and_not_made(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "middleware", "dashboard", "--port", "0", "--db", "b.db", "--transcripts", "later"],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={**CLEAN, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
+    )
+    lines = [process.stdout.readline() for _ in range(4)]
+    process.send_signal(signal.SIGTERM)
+    process.stdout.close()
+    process.wait(60)
+    assert lines[2:] == ["Follows transcripts in later, once that folder is there\n", "Keeps it in b.db\n"]
+    assert not (tmp_path / "later").exists()

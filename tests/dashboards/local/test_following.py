@@ -1,6 +1,7 @@
 """Transcripts of the real middleware: every line counts once, joins its span, and is forgotten with its file."""
 
 import json
+import time
 
 import pytest
 
@@ -11,7 +12,7 @@ from dashboards.local.queries import Filter, overview, sessions, status, turn, t
 from middleware.testing import Failure
 
 from .sending import NOON, Trace
-from .talking import talk, wait_for
+from .talking import lines_of, talk, wait_for
 
 
 def test_a_turn_of_spans_and_of_a_transcript_is_one_turn(board, folder, follow):
@@ -154,6 +155,41 @@ def test_a_transcript_that_nobody_traced_has_the_time_of_its_records(board, fold
     assert newest.started > NOON
 
 
-def test_a_folder_that_is_none_is_one_line(board, tmp_path):
-    with pytest.raises(DashboardError, match="is no folder; name one with --transcripts"):
-        Follower(tmp_path / "nowhere", board.ingest)
+def test_what_can_never_be_a_folder_is_one_line(board, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DashboardError, match="file is no folder; name one with --transcripts"):
+        Follower(tmp_path / "file", board.ingest)
+    for above in ("nowhere", "file"):
+        with pytest.raises(DashboardError, match=f"there is no folder .*{above}; make it, or name another folder"):
+            Follower(tmp_path / above / "transcripts", board.ingest)
+
+
+def test_a_folder_that_is_not_there_yet_is_followed_once_it_is(board, tmp_path, caplog):
+    folder = tmp_path / "later"
+    follower = Follower(folder, board.ingest, seconds=0.01)
+    assert follower.caught_up.wait(60)
+    folder.mkdir()
+    (folder / "s.jsonl").write_text(lines_of("words", 2))
+    deadline = time.monotonic() + 60
+    while len(board.ask(turns).items) < 2:
+        assert time.monotonic() < deadline
+    follower.close()
+    assert (caplog.text, follower.unreadable) == ("", {})
+
+
+def test_a_folder_that_went_away_is_told_of_once(board, folder, caplog):
+    (folder / "s.jsonl").write_text(lines_of("words", 1))
+    follower = Follower(folder, board.ingest, seconds=0.001)
+    assert follower.caught_up.wait(60)
+    folder.rename(folder.with_name("away"))
+    deadline = time.monotonic() + 60
+    while folder not in follower.unreadable:
+        assert time.monotonic() < deadline
+    for _ in range(3):
+        follower.caught_up.clear()
+        assert follower.caught_up.wait(60)
+    follower.close()
+    assert [record.getMessage() for record in caplog.records] == [
+        f"dashboard: transcript {folder} cannot be read: No such file or directory"
+    ]
+    assert len(board.ask(turns).items) == 1
