@@ -178,15 +178,19 @@ class Follower:
 
     def _turns(self, path: Path, file: _File, data: bytes, at: int) -> list[tuple[bytes, Written]]:
         turns: list[tuple[bytes, Written]] = []
-        position, line = file.size, file.lines
+        # What was forgotten (--keep) is in a file that is read anew, and in counts of days that outlive it.
+        position, line, oldest = file.size, file.lines, self._ingest.oldest
         for text in data.split(b"\n")[:-1]:
             line += 1
             try:
                 of_ours = len(text) <= _LONGEST and not (file.in_line and position == file.size)
                 for record in parse(text).records if of_ours else ():
                     key = key_of(record, file.threads)
-                    if key is not None:
-                        turns.append((key, written_of(record, file=file.id, position=position, line=line, at=at)))
+                    if key is None:
+                        continue
+                    written = written_of(record, file=file.id, position=position, line=line, at=at)
+                    if written.at >= oldest:
+                        turns.append((key, written))
             except Exception as error:  # noqa: BLE001 - one odd record, and the others are taken
                 self._pass_over(path, file, f"line {line}: {type(error).__name__}")
             position += len(text) + 1

@@ -7,6 +7,8 @@ content types that no form can send, and never with an Origin.
 
 from __future__ import annotations
 
+import logging
+import traceback
 from typing import Final
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -32,6 +34,7 @@ _HEADERS: Final = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
+_log = logging.getLogger("firsthand")
 _HOSTS: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -47,8 +50,12 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
+        begun = False
+
         async def guarded(message: Message) -> None:
+            nonlocal begun
             if message["type"] == "http.response.start":
+                begun = True
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers[name] = value
@@ -65,6 +72,14 @@ class Guard:
         self._under_way += 1
         try:
             await self._app(scope, receive, guarded)
+        except Exception as error:
+            if begun:
+                raise
+            # Not its words: they may be somebody's.
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            _log.error("dashboard: %s at %s:%s", type(error).__name__, place.filename, place.lineno)
+            failed = PlainTextResponse("the dashboard has a fault here; its log says where\n", 500)
+            await failed(scope, receive, guarded)
         finally:
             self._under_way -= 1
 

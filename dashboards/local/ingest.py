@@ -88,6 +88,11 @@ class Ingest:
         self._thread.start()
         self.submit(count_large_sessions, 0, must=True)
 
+    @property
+    def oldest(self) -> int:
+        """What began before that is not kept, in ns since 1970; 0 when everything is."""
+        return time.time_ns() - int(self._keep.total_seconds() * 1e9) if self._keep is not None else 0
+
     def receive(
         self, signal: Signal, body: bytes | bytearray, encoding: Encoding = "protobuf"
     ) -> tuple[Refused, Future[None]]:
@@ -242,7 +247,7 @@ class Ingest:
             return
         self._swept = time.monotonic()
         try:
-            forget_old(self._connection, time.time_ns() - int(self._keep.total_seconds() * 1e9), pages=_PAGES)
+            forget_old(self._connection, self.oldest, pages=_PAGES)
         except Exception as error:  # noqa: BLE001 - whatever it is, what comes is written
             _log.warning("dashboard: old rows of %s could not be removed: %s", self.path, error)
 

@@ -2,11 +2,15 @@
 
 import json
 import shutil
+import sqlite3
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from dashboards.local.cells import WIDTHS
 from dashboards.local.contents import turn_text
 from dashboards.local.following import Follower
+from dashboards.local.ingest import Ingest
 from dashboards.local.queries import Filter, overview, sessions, turn, turns
 
 
@@ -164,3 +168,21 @@ def test_a_search_finds_the_turns_of_no_session(board, folder, follow):
     (folder / "s.jsonl").write_text(record("u1", "user", "why is CI red?", session=""))
     follow(folder)
     assert [(one.session, one.turns) for one in board.ask(sessions, search="ci RED").items] == [("", 1)]
+
+
+def test_what_is_older_than_it_is_kept_is_not_read_again_from_a_file_in_another_place(tmp_path, folder):
+    old, now = datetime.now(UTC) - timedelta(days=40), datetime.now(UTC)
+    lines = record("u1", "user", "long ago", timestamp=f"{old:%FT%TZ}")
+    (folder / "b.jsonl").write_text(lines + record("u2", "user", "now", timestamp=f"{now:%FT%TZ}"))
+    ingest = Ingest(tmp_path / "kept.db", keep=timedelta(days=30))
+    follower = Follower(folder, ingest, seconds=0.01)
+    assert follower.caught_up.wait(60)
+    (folder / "b.jsonl").rename(folder / "a.jsonl")
+    wait_for(follower)
+    follower.close()
+    ingest.close()
+    with sqlite3.connect(tmp_path / "kept.db") as kept:
+        assert kept.execute("SELECT preview FROM turns").fetchall() == [("now",)]
+        sql = "SELECT width, sum(count) FROM cells WHERE series = 'turn' GROUP BY width"
+        assert kept.execute(sql).fetchall() == [(width, 1) for width in WIDTHS]
+    kept.close()

@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from dashboards.local import otlp, receiver
 from dashboards.local.errors import DashboardError
-from dashboards.local.guards import MOST_UNDER_WAY, Guard
+from dashboards.local.guards import MOST_UNDER_WAY, POLICY, Guard
 from dashboards.local.otlp import MOST_BYTES
 from dashboards.local.server import listen
 
@@ -359,3 +359,24 @@ def test_more_bodies_at_once_than_memory_is_for_are_told_to_come_again(served, m
     assert answer.line == "too many large requests at once; send again later"
     monkeypatch.setattr(receiver, "_MOST_IN_FLIGHT", 1_000_000)
     assert served.post("/v1/traces", Trace().turn(1).body).status == 200
+
+
+def test_a_fault_of_ours_is_answered_with_the_security_headers_and_its_words_are_in_no_log(caplog):
+    async def app(scope, receive, send):
+        raise KeyError("why is CI red?")
+
+    async def ask():
+        answered = []
+
+        async def send(message):
+            answered.append(message)
+
+        scope = {"type": "http", "method": "GET", "path": "/turns", "headers": [(b"host", b"localhost")]}
+        await Guard(app)(scope, None, send)
+        return answered
+
+    start, body = asyncio.run(ask())
+    assert (start["status"], dict(start["headers"])[b"content-security-policy"]) == (500, POLICY.encode())
+    assert body["body"] == b"the dashboard has a fault here; its log says where\n"
+    assert f"dashboard: KeyError at {__file__}:" in caplog.text
+    assert "CI" not in caplog.text
