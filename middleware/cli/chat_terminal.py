@@ -271,8 +271,9 @@ class Terminal:
             effect = await self._effects.get()
             if isinstance(effect, Send):
                 self._turn = Turn()
-                self._turn.task = asyncio.create_task(self._send(effect, self._turn))
+                self._turn.task = asyncio.create_task(run_turn(self, effect, self._turn))
                 await asyncio.wait([self._turn.task])
+                self._turn = None
             elif isinstance(effect, RunCommand):
                 await self._guarded(run_command(self, effect))
             elif isinstance(effect, Given):
@@ -282,10 +283,6 @@ class Terminal:
                 await self.screen.say(f"cancelled{'; your text is back' if effect.restored else ''}", "yellow")
             self._tell()
             self.screen.app.invalidate()
-
-    async def _send(self, effect: Send, turn: Turn) -> None:
-        await run_turn(self, effect, turn)
-        self._turn = None
 
     def mirror_back(self) -> None:
         """Show what was given back to the composer, where it differs from what is seen."""
