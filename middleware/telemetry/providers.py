@@ -21,6 +21,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 
 from ..errors import SettingsError
 from . import names
+from .attempts import attempts, hold_back
 from .processes import Own, Reader
 from .waiting import Losses, Waiting, sent, size_of
 
@@ -156,9 +157,9 @@ def _endpoint(signal: Signal, package: str) -> str:
 def _exporter(signal: Signal, package: str) -> Callable[[], Any]:
     """What makes the exporter of a signal; it imports its package now."""
     module, name = _CLASSES[signal]
-    made: Callable[[], Any] = getattr(
-        importlib.import_module(f"opentelemetry.exporter.otlp.proto.{package}.{module}"), name
-    )
+    place = f"opentelemetry.exporter.otlp.proto.{package}"
+    made: Callable[[], Any] = getattr(importlib.import_module(f"{place}.{module}"), name)
+    hold_back(f"{place}.exporter" if package == "grpc" else f"{place}.{module}")
     return made
 
 
@@ -182,7 +183,7 @@ class _SpanExporter(SpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         def export(part: Sequence[ReadableSpan]) -> bool:
-            with self._own.exporting:
+            with self._own.exporting, attempts():
                 return self._own.exporter.export(part) is SpanExportResult.SUCCESS
 
         done = sent(spans, _size_of_span, self._waiting, export)
@@ -202,7 +203,7 @@ class _LogExporter(LogRecordExporter):
 
     def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
         def export(part: Sequence[ReadableLogRecord]) -> bool:
-            with self._own.exporting:
+            with self._own.exporting, attempts():
                 return self._own.exporter.export(part) is LogRecordExportResult.SUCCESS
 
         done = sent(batch, _size_of_record, self._waiting, export)
@@ -225,7 +226,7 @@ class _Metrics(MetricExporter):
         super().__init__(first._preferred_temporality, first._preferred_aggregation)
 
     def export(self, metrics_data: Any, timeout_millis: float = 10_000, **more: Any) -> MetricExportResult:
-        with self._own.exporting:
+        with self._own.exporting, attempts():
             try:
                 result = self._own.exporter.export(metrics_data, timeout_millis, **more)
             except Exception:
