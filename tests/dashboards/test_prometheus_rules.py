@@ -46,6 +46,10 @@ def test_each_alert_fires_when_it_must_and_keeps_still_when_it_must_not() -> Non
     assert "SUCCESS" in promtool("test", "rules", "rules_test.yml")
 
 
+def test_each_alert_begins_where_its_threshold_is_and_needs_enough_to_happen() -> None:
+    assert "SUCCESS" in promtool("test", "rules", "thresholds_test.yml")
+
+
 @pytest.mark.parametrize("alert", [rule["alert"] for rule in rules("alert")])
 def test_the_rule_tests_have_both_sides_of_each_alert(alert: str) -> None:
     tests = yaml.safe_load((FOLDER / "rules_test.yml").read_text(encoding="utf-8"))["tests"]
