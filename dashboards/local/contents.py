@@ -5,7 +5,10 @@ What was injected is told from what was typed by the middleware's own projection
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,7 +100,7 @@ def refusal(known: Refused, key: str) -> str:
 def _records(path: Path, position: int, key: bytes) -> Iterator[Mapping[str, Any]]:
     threads = Threads()
     found, others, read, held = False, 0, 0, b""
-    with path.open("rb") as file:
+    with open(path, "rb", opener=_only_a_file) as file:
         file.seek(position)
         while others < _OTHERS and read < _MOST_BYTES and (data := file.read(_PIECE)):
             read += len(data)
@@ -111,6 +114,15 @@ def _records(path: Path, position: int, key: bytes) -> Iterator[Mapping[str, Any
                         others += 1
             if not found and others:
                 return
+
+
+def _only_a_file(path: str, flags: int) -> int:
+    """Open what is a file; a pipe or a device may have its name by now, and would keep whoever looks waiting."""
+    opened = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise OSError(errno.EINVAL, "it is no file")
+    return opened
 
 
 def _text_of(records: list[Mapping[str, Any]]) -> TurnText:

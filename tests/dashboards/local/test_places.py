@@ -1,6 +1,7 @@
 """Transcripts that are renamed, copied and taken away, and those that qwen-code itself wrote."""
 
 import json
+import os
 import shutil
 import sqlite3
 from datetime import UTC, datetime, timedelta
@@ -186,3 +187,18 @@ def test_what_is_older_than_it_is_kept_is_not_read_again_from_a_file_in_another_
         sql = "SELECT width, sum(count) FROM cells WHERE series = 'turn' GROUP BY width"
         assert kept.execute(sql).fetchall() == [(width, 1) for width in WIDTHS]
     kept.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with a name")
+def test_a_pipe_or_a_device_in_the_place_of_a_transcript_keeps_nobody_waiting(board, folder, follow):
+    path = folder / "s.jsonl"
+    path.write_text(ONE)
+    follow(folder).close()
+    [one] = board.ask(turns).items
+    place = board.ask(turn, one.key).place
+    path.unlink()
+    os.mkfifo(path)
+    assert turn_text(place, one.key).missing == f"transcript {path} cannot be read: it is no file"
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    assert turn_text(place, one.key).missing == f"transcript {path} cannot be read: it is no file"
