@@ -229,6 +229,7 @@ class Follower:
                 forget_file(connection, number)
 
         self._ingest.submit(forget, 0, must=True).result()
+        self._ingest.clear_log()
         for number in gone:
             del self._files[followed[number]]
 

@@ -82,6 +82,7 @@ class Ingest:
         self._waiting: deque[_Taken] = deque()
         self._size = 0
         self._closing = False
+        self._clears = False
         self._changed = threading.Condition()
         self._swept = 0.0
         self._thread = threading.Thread(target=self._run, name="firsthand-dashboard-writer", daemon=True)
@@ -134,6 +135,12 @@ class Ingest:
             self._changed.notify()
         return done
 
+    def clear_log(self) -> None:
+        """Have what was deleted gone from SQLite's log too, soon: it holds pages as they were before."""
+        with self._changed:
+            self._clears = True
+            self._changed.notify()
+
     def close(self, timeout: float = 60.0) -> bool:
         """Write what was taken, and close the file; False when that took longer than `timeout` seconds."""
         with self._changed:
@@ -147,6 +154,8 @@ class Ingest:
             while (taken := self._take()) is not None:
                 self._write(taken)
                 self._sweep()
+                if self._clears:
+                    self._clear()
         finally:
             self._connection.close()
             self._lock.release()
@@ -154,7 +163,7 @@ class Ingest:
     def _take(self) -> list[_Taken] | None:
         """What waits, up to some thousand items; None once it is to end. Waiting ends for a sweep, with nothing."""
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._closing, timeout=_SWEEP_SECONDS)
+            self._changed.wait_for(lambda: self._waiting or self._closing or self._clears, timeout=_SWEEP_SECONDS)
             if not self._waiting:
                 return None if self._closing else []
             taken = [self._waiting.popleft()]
@@ -240,6 +249,14 @@ class Ingest:
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+
+    def _clear(self) -> None:
+        self._clears = False
+        try:
+            # A reader may keep it from that; the log then goes with the next that is deleted, or at the end.
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.Error as error:
+            _log.warning("dashboard: the log of %s could not be cleared: %s", self.path, error)
 
     def _sweep(self) -> None:
         """Forget what is older than it is kept, now and then."""

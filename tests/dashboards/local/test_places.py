@@ -202,3 +202,19 @@ def test_a_pipe_or_a_device_in_the_place_of_a_transcript_keeps_nobody_waiting(bo
     path.unlink()
     path.symlink_to("/dev/zero")
     assert turn_text(place, one.key).missing == f"transcript {path} cannot be read: it is no file"
+
+
+def test_of_a_transcript_that_is_gone_no_word_is_left_on_the_disk(board, folder, follow):
+    (folder / "s.jsonl").write_text(ONE + record("u3", "user", "a word of mine"))
+    follower = follow(folder)
+
+    def holds_it():
+        files = board.path.parent.glob(f"{board.path.name}*")
+        return any(b"a word of mine" in path.read_bytes() for path in files)
+
+    assert holds_it()
+    (folder / "s.jsonl").unlink()
+    wait_for(follower)
+    for _ in range(2):
+        board.ingest.submit(lambda connection: None, 0).result(60)
+    assert not holds_it()
