@@ -106,12 +106,15 @@ class Follower:
             self._stop.wait(self._seconds)
 
     def _remember(self, connection: sqlite3.Connection) -> None:
-        """Load how far the files of this folder were read; another folder's may be in the file too."""
+        """Load how far the files of this folder were read; another folder's may be in the file too.
+
+        Of another's those that are gone are forgotten in the first round: the folder may have been moved.
+        """
         inside = f"{self.folder.absolute()}{os.sep}"
         sql = "SELECT id, path, inode, size, lines, tail FROM files"
         for number, path, inode, size, lines, tail in connection.execute(sql):
             self._last_id = max(self._last_id, number)
-            if path.startswith(inside):
+            if path.startswith(inside) or _is_gone(path):
                 self._files[path] = _File(id=number, inode=inode, size=size, lines=lines, tail=tail)
 
     def _look(self) -> bool:
@@ -245,10 +248,6 @@ class Follower:
             _log.warning(line, _named(path), why)
 
 
-def _named(path: Path) -> str:
-    """A name of a disk may be any bytes, and a log is text."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
-
 def followable(folder: Path) -> None:
     """Raise `DashboardError` for what can never be a folder of transcripts: a file, or one in a folder that is none."""
     if folder.is_dir():
@@ -259,6 +258,21 @@ def followable(folder: Path) -> None:
         above = folder.parent
         raise DashboardError(f"transcripts {folder}: there is no folder {above}; make it, or name another folder")
 
+
+def _named(path: Path) -> str:
+    """A name of a disk may be any bytes, and a log is text."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _is_gone(path: str) -> bool:
+    """Whether nothing has that name; what may not be looked at is there."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _is_text(name: str) -> bool:

@@ -92,6 +92,21 @@ def test_a_transcript_that_was_renamed_while_the_dashboard_was_away_stays(board,
     assert seen(board) == BOTH
 
 
+def test_a_folder_that_was_moved_while_the_dashboard_was_away_is_followed_where_it_is(board, folder, follow):
+    (folder / "s.jsonl").write_text(ONE + TWO)
+    follow(folder).close()
+    follow(folder.rename(folder.with_name("elsewhere")))
+    assert seen(board) == BOTH
+
+
+def test_what_a_folder_said_that_is_followed_no_more_stays_while_it_is_there(board, folder, follow, tmp_path):
+    (folder / "s.jsonl").write_text(ONE + TWO)
+    follow(folder).close()
+    (tmp_path / "other").mkdir()
+    follow(tmp_path / "other")
+    assert seen(board) == BOTH
+
+
 def test_a_copy_of_a_transcript_counts_nothing_twice(board, folder, follow):
     (folder / "b.jsonl").write_text(ONE + TWO)
     follower = follow(folder)
