@@ -26,7 +26,7 @@ def write_points(connection: sqlite3.Connection, points: Sequence[Point]) -> Non
     """
     if not points:
         return
-    room = _MOST_SERIES - connection.execute("SELECT count(*) FROM metrics").fetchone()[0]
+    room = _room(connection)
     for point in points:
         attributes = json.dumps(point.attributes, sort_keys=True)
         # A process that was started again, or forked, counts anew from a time of its own: a series of its own.
@@ -52,6 +52,15 @@ def write_points(connection: sqlite3.Connection, points: Sequence[Point]) -> Non
             connection.execute("UPDATE metrics SET at = ?, last = ? WHERE id = ?", (point.at, last, number))
             grown = _grown(point, json.loads(before) if point.cumulative else None)
         _add(connection, number, point, grown)
+
+
+def _room(connection: sqlite3.Connection) -> int:
+    """How many more series there may be. Those of one kind count once: every process that was started has its own."""
+    room: int = _MOST_SERIES - connection.execute("SELECT count(*) FROM metrics").fetchone()[0]
+    if room > 0:
+        return room
+    kinds = "SELECT DISTINCT name, unit, kind, service, attributes FROM metrics"
+    return _MOST_SERIES - int(connection.execute(f"SELECT count(*) FROM ({kinds})").fetchone()[0])  # noqa: S608
 
 
 def _grown(point: Point, before: list[Any] | None) -> tuple[int, float, list[int]]:

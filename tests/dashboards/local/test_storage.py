@@ -377,6 +377,17 @@ def test_prices_that_make_no_sense_are_one_line(tmp_path, text, line):
     assert [held.name for held in tmp_path.iterdir()] == ["prices.toml"]
 
 
+def test_a_program_that_is_started_again_and_again_has_as_many_series_as_one(board, monkeypatch):
+    monkeypatch.setattr(measures, "_MOST_SERIES", 3)
+    for start in range(6):
+        request = histogram("m", [1], [], 5.0, at=NOON + 60 * start)
+        [point] = request.resource_metrics[0].scope_metrics[0].metrics[0].histogram.data_points
+        point.start_time_unix_nano = (NOON + 60 * start - 1) * NS
+        assert board.send(request, "metrics").rejected == 0
+    [seen] = {(one.count, one.total) for one in board.ask(metric_sums, "m")}
+    assert (seen, len(board.ask(metric_sums, "m"))) == ((1, 5.0), 6)
+
+
 def test_a_turn_is_forgotten_with_its_later_parts_so_that_none_is_another_turn_s(board):
     board.send(Trace().turn(1, at=NOON, seconds=10.0).call(1, at=NOON + 5).hook(1, at=NOON + 6).recall(1, at=NOON + 7))
     board.send(Trace().call(7, at=NOON + 8, in_turn=False, parent=None))
