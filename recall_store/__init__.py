@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .base import Change, Match, NearDuplicate, Record, Store
+from .base import Change, Holding, Match, NearDuplicate, Record, Store
 from .errors import (
     ArgumentError,
     BusyError,
@@ -39,6 +39,7 @@ __all__ = [
     "EmbedderError",
     "EmbedderMismatchError",
     "FilterError",
+    "Holding",
     "Match",
     "NamespaceError",
     "NearDuplicate",

@@ -102,12 +102,22 @@ class Match:
 class Change:
     """One event in a memory's life: `event` is added, updated or deleted; `at` is an aware datetime.
 
-    `record` is the memory as it was after the event; None once the memory was deleted, for every event of its life.
+    `record` is the memory as it was after the event; None once the memory was deleted, for every event of its life, and
+    for one whose words were forgotten.
     """
 
     event: str
     at: datetime
     record: Record | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """What holds all the words of a query: `records`, which do now, and `earlier`, memories by id that do not any more,
+    each with how many of its earlier versions do."""
+
+    records: Sequence[Record]
+    earlier: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +184,13 @@ class Store(ABC):
 
     @abstractmethod
     def forget(self, *, namespace: str, query: str) -> int:
-        """Delete every memory that holds all the words of `query`; return how many. No words, none deleted."""
+        """Delete every memory that holds all the words of `query`, and blank the earlier versions that do of those that
+        do not any more, which stay; return how many memories lost words. No words, nothing is lost.
+        """
+
+    @abstractmethod
+    def holding(self, *, namespace: str, query: str) -> Holding:
+        """What `forget` would take. Nothing is changed; the records in no order that means anything."""
 
     @abstractmethod
     def history(self, *, namespace: str, id: str) -> Changes:
@@ -205,7 +221,8 @@ class Store(ABC):
     def export(self, *, namespace: str) -> Iterator[str]:
         """Every memory as one line of JSON, newest first, without line ends; `Record`'s fields, empty ones left out.
 
-        And its `history`: a list of `event`, `at` and, where the memory was another than now, `record`.
+        And its `history`: a list of `event`, `at` and, where the memory was another than now, `record` (null where the
+        words were forgotten).
         """
         from .jsonl import write
 

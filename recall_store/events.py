@@ -5,8 +5,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from . import rows
+from . import postings, rows
 from .base import Change, Record
+from .text import words
 
 
 def blank(db: sqlite3.Connection, namespace_id: int, ids: Iterable[str]) -> None:
@@ -14,6 +15,29 @@ def blank(db: sqlite3.Connection, namespace_id: int, ids: Iterable[str]) -> None
     db.executemany(
         "UPDATE history SET record = NULL WHERE namespace_id = ? AND id = ?", ((namespace_id, id) for id in ids)
     )
+
+
+def earlier(db: sqlite3.Connection, namespace_id: int, query_words: Sequence[str]) -> dict[str, list[int]]:
+    """The numbers of the events that left a version with every word, which another followed, by the memory's id."""
+    wanted = set(postings.stems(db, query_words))
+    found: dict[str, list[int]] = {}
+    if not wanted:
+        return found
+    versions = db.execute(
+        "SELECT id, number, record FROM history WHERE namespace_id = ? AND record IS NOT NULL AND EXISTS (SELECT 1"
+        " FROM history AS later WHERE later.namespace_id = history.namespace_id AND later.id = history.id"
+        " AND later.number > history.number)",
+        (namespace_id,),
+    )
+    for id, number, record in versions:
+        if wanted <= {*postings.stems(db, words(rows.version_text(record)))}:
+            found.setdefault(id, []).append(number)
+    return found
+
+
+def blank_versions(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
+    """Blank the texts of events."""
+    db.executemany("UPDATE history SET record = NULL WHERE number = ?", ((number,) for number in numbers))
 
 
 def note(db: sqlite3.Connection, namespace_id: int, at: int, events: Iterable[tuple[str, str, Record | None]]) -> None:

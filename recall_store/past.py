@@ -23,7 +23,8 @@ class PastRecord(Record):
 
 
 def to_line(record: Record, changes: Sequence[Change]) -> str:
-    """`record` as JSON, with its `history`. An event without `record` left the memory as it is now."""
+    """`record` as JSON, with its `history`. An event without `record` left the memory as it is now; one whose `record`
+    is null left words that were forgotten."""
     line = to_json(record)
     if not changes:
         return line
@@ -54,7 +55,9 @@ def from_line(line: str | bytes) -> Record:
 
 def _event(change: Change, now: Record) -> dict[str, Any]:
     event: dict[str, Any] = {"event": change.event, "at": change.at.astimezone(UTC).isoformat()}
-    if change.record is not None and change.record != now:
+    if change.record is None and change.event != "deleted":
+        event["record"] = None
+    elif change.record is not None and change.record != now:
         event["record"] = json.loads(to_json(change.record))
     return event
 
@@ -63,7 +66,9 @@ def _change(event: dict[str, Any], now: Record) -> Change:
     at = datetime.fromisoformat(event["at"])
     if event["event"] not in EVENTS or at.utcoffset() is None or set(event) - {"event", "at", "record"}:
         raise ValueError
-    record = from_json(json.dumps(event["record"])) if "record" in event else now
-    if record.id != now.id:
+    record = None if event["event"] == "deleted" else now
+    if "record" in event:
+        record = None if event["record"] is None else from_json(json.dumps(event["record"]))
+    if record is not None and (record.id != now.id or event["event"] == "deleted"):
         raise ValueError
-    return Change(event=event["event"], at=at.astimezone(UTC), record=None if event["event"] == "deleted" else record)
+    return Change(event=event["event"], at=at.astimezone(UTC), record=record)

@@ -6,7 +6,7 @@ The bucket stands in a statement as a number, so that a plan knows its partition
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -215,6 +215,18 @@ def histories(db: Connection, found: Namespace, ids: Sequence[str]) -> dict[str,
     for id, event, at, record in run(db, statement, (found.id, list(ids))):
         by_id.setdefault(id, []).append(Change(event=event, at=rows.moment(at), record=rows.known(record)))
     return by_id
+
+
+def versions(db: Connection, found: Namespace) -> Iterator[tuple[str, int, str]]:
+    """The events that left a version which another followed: the memory's id, the event's number, and the record."""
+    statement = (
+        f"SELECT id, number, record FROM history WHERE {found.rows} AND record IS NOT NULL AND EXISTS (SELECT 1"  # noqa: S608
+        f" FROM history AS later WHERE later.bucket = {found.bucket} AND later.namespace_id = %s"
+        " AND later.id = history.id AND later.number > history.number)"
+    )
+    with db.cursor(name="versions", binary=True) as reading:
+        reading.execute(cast(Any, statement), (found.id, found.id))
+        yield from reading
 
 
 def condition(chosen: Filter) -> tuple[str, list[Any]]:

@@ -244,6 +244,17 @@ def delete(db: Connection, found: Namespace, keys: Mapping[str, int]) -> None:
     note(db, found, [Event(id, "deleted", at, None) for id in keys])
 
 
+def blank(db: Connection, found: Namespace, versions: Mapping[str, Sequence[int]]) -> None:
+    """Blank the texts of events, by the memory's id and the events' numbers."""
+    pairs = [(id, number) for id, numbers in versions.items() for number in numbers]
+    run(
+        db,
+        f"UPDATE history SET record = NULL FROM unnest(%s::text[], %s::bigint[]) AS blanked (id, number)"  # noqa: S608
+        f" WHERE {found.rows} AND history.id = blanked.id AND history.number = blanked.number",
+        ([id for id, _ in pairs], [number for _, number in pairs], found.id),
+    )
+
+
 def restore(db: Connection, found: Namespace, events: Sequence[Event]) -> None:
     """Put events in the place of the only "added" of their memories; memories with another history keep it."""
     ids = list({event.id for event in events})

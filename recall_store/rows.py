@@ -132,6 +132,14 @@ def embedding_text(record: Record) -> str:
     return "\n".join(part for part in (record.title, record.description, record.text) if part)
 
 
+def version_text(record: str) -> str:
+    """The words of an event's record, as it stands in a database; of a damaged one all that stands there."""
+    try:
+        return embedding_text(from_json(record))
+    except (RecordError, OverflowError):
+        return record
+
+
 def neighbourhood(record: Record) -> tuple[int, float | None]:
     """The session of a record as a number of 64 bits, and its position there; None if it has no neighbours."""
     session, position = record.source.get("session"), record.source.get("position")

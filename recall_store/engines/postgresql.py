@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from psycopg import Connection
 
 from .. import embedders, embedding, rows
 from .. import postgresql_searching as searching
@@ -18,7 +19,20 @@ from .. import postgresql_view as views
 from .. import postgresql_writing as writing
 from ..arguments import check_count, check_embedder, check_query, check_records
 from ..asking import mentions, rerank
-from ..base import Change, Changes, Match, Matches, Names, Progress, Record, Records, Store, check_ids, check_namespace
+from ..base import (
+    Change,
+    Changes,
+    Holding,
+    Match,
+    Matches,
+    Names,
+    Progress,
+    Record,
+    Records,
+    Store,
+    check_ids,
+    check_namespace,
+)
 from ..embedders.base import Embedder
 from ..filters import parse
 from ..guard import check_record
@@ -37,6 +51,10 @@ from ..writing import Vectors
 def connect(url: str, embedder: str | Embedder | None) -> PostgresqlStore:
     """Open `postgresql://user:password@host:port/database?schema=name`. See `recall_store.open_store`."""
     return PostgresqlStore(url, embedder)
+
+
+# A class with a method `list` cannot say `list[...]` in its annotations.
+Numbers = list[int]
 
 
 class PostgresqlStore(Store):
@@ -165,12 +183,26 @@ class PostgresqlStore(Store):
             found = tables.find(db, namespace, lock=True)
             if found is None:
                 return 0
-            keys = views.with_every(db, found, stems).tolist()
-            going = {str(record.id): key for key, record in tables.by_keys(db, found, keys).items()}
-            for id in tables.expired(db, found, writing.now(), list(going)):
-                del going[id]
+            going = {str(record.id): key for key, record in _with_every(db, found, stems).items()}
             writing.delete(db, found, going)
-        return len(going)
+            earlier = self._earlier(db, found, stems)
+            writing.blank(db, found, earlier)
+        return len(going.keys() | earlier.keys())
+
+    def holding(self, *, namespace: str, query: str) -> Holding:
+        """See `Store.holding`."""
+        check_namespace(namespace)
+        stems = list(dict.fromkeys(self._stems.of(words(clip(check_query(query))))))
+        with self._pool.reading() as db:
+            found = tables.find(db, namespace)
+            if found is None:
+                return Holding(records=[], earlier={})
+            records = [*_with_every(db, found, stems).values()]
+            earlier = self._earlier(db, found, stems)
+        going = {record.id for record in records}
+        return Holding(
+            records=records, earlier={id: len(numbers) for id, numbers in earlier.items() if id not in going}
+        )
 
     def history(self, *, namespace: str, id: str) -> Changes:
         """See `Store.history`."""
@@ -237,3 +269,19 @@ class PostgresqlStore(Store):
         self._pool.close()
         self._stems.close()
         self._views.clear()
+
+    def _earlier(self, db: Connection, found: tables.Namespace, stems: Sequence[str]) -> dict[str, Numbers]:
+        """The numbers of the events that left a version with every stem, which another followed, by id."""
+        earlier: dict[str, Numbers] = {}
+        wanted = set(stems)
+        for id, number, record in tables.versions(db, found) if wanted else ():
+            if wanted <= {*self._stems.of(words(rows.version_text(record)))}:
+                earlier.setdefault(id, []).append(number)
+        return earlier
+
+
+def _with_every(db: Connection, found: tables.Namespace, stems: list[str]) -> dict[int, Record]:
+    """The living memories with every stem, by key."""
+    records = tables.by_keys(db, found, views.with_every(db, found, stems).tolist())
+    gone = set(tables.expired(db, found, writing.now(), [str(record.id) for record in records.values()]).values())
+    return {key: record for key, record in records.items() if key not in gone}

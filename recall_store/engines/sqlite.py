@@ -24,6 +24,7 @@ from ..asking import mentions, rerank
 from ..base import (
     Change,
     Changes,
+    Holding,
     Match,
     Matches,
     Names,
@@ -179,10 +180,27 @@ class SqliteStore(Store):
             if found is None:
                 return 0
             now = _now()
-            keys = postings.with_every_word(db, found.id, asked)
-            going = tables.ids_of(db, keys, now)
+            going = tables.ids_of(db, postings.with_every_word(db, found.id, asked), now)
             self._delete(db, found.id, going, now)
-        return len(going)
+            earlier = events.earlier(db, found.id, asked)
+            events.blank_versions(db, [number for numbers in earlier.values() for number in numbers])
+        return len(going.keys() | earlier.keys())
+
+    def holding(self, *, namespace: str, query: str) -> Holding:
+        """See `Store.holding`."""
+        check_namespace(namespace)
+        asked = words(clip(check_query(query)))
+        with self._connections.reading() as db:
+            found = tables.find_namespace(db, namespace)
+            if found is None:
+                return Holding(records=[], earlier={})
+            going = tables.ids_of(db, postings.with_every_word(db, found.id, asked), _now())
+            records = tables.by_keys(db, list(going.values()))
+            earlier = events.earlier(db, found.id, asked)
+        return Holding(
+            records=[*records.values()],
+            earlier={id: len(numbers) for id, numbers in earlier.items() if id not in going},
+        )
 
     def history(self, *, namespace: str, id: str) -> Changes:
         """See `Store.history`."""
