@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
 import recall_store
+from recall_store.embedders import kept
 
 from . import context, telemetry
 from .arguments import check_agent, check_id, check_user, hooks_of, no_settings, providers_of, settings_of
@@ -84,8 +85,11 @@ class Middleware:
                 durability=given.durability,
                 keep=duration(given.keep) if given.keep is not None else None,
             )
-        store = recall_store.open_store(given.store, given.embedder) if given.store is not None else None
-        if store is not None:
+        store: recall_store.Store | None = None
+        if given.store is not None:
+            store = recall_store.open_store(given.store, embedder_if_new=given.embedder)
+            if (told := kept(store.embedder, given.embedder)) is not None:
+                _log.warning("firsthand: %s", told)
             # What a first search loads would cost the first turns their memories: it takes longer than they wait.
             store.warm(namespace=given.namespace or given.user)
         remember: Remember | None = None

@@ -55,17 +55,24 @@ __all__ = [
 ]
 
 
-def open_store(url: str, embedder: str | Embedder | None = None) -> Store:
-    """Open the store at `url`, and make it if it is new. Close it, or use it in a `with`.
+def open_store(
+    url: str,
+    embedder: str | Embedder | None = None,
+    *,
+    embedder_if_new: str | None = None,
+    make: bool = True,
+) -> Store:
+    """Open the store at `url`, and make it if it is new and `make` is true. Close it, or use it in a `with`.
 
     `sqlite:///relative.db`, `sqlite:////absolute/path.db`, or `postgresql://user:password@host/database` with any
     parameter of libpq and `schema`, where its tables are (`firsthand`). `embedder` is the name of a file in
-    `recall_store/embedders`, an Embedder of your own, or None for the one recorded in the store (`hash` in a new one).
+    `recall_store/embedders`, an Embedder of your own, or None for the one recorded in the store. A new store records
+    `embedder`, else that of the name `embedder_if_new`, which an old one does not look at, else `hash`.
 
     Raises UrlError for a scheme or embedder that is not known, OpenError for a file that cannot be opened or is no
-    store, EmbedderMismatchError if the store was built with another embedder than the one asked for, ArgumentError for
-    what is neither a name nor an Embedder.
+    store, or where there is none and `make` is false, EmbedderMismatchError if the store was built with another
+    embedder than `embedder`, ArgumentError for what is neither a name nor an Embedder.
     """
     from .engines import connect
 
-    return connect(url, embedder)
+    return connect(url, embedder, embedder_if_new, make=make)

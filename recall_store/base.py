@@ -144,6 +144,11 @@ class Store(ABC):
     raises ClosedError. BusyError is raised when another process holds the store for longer than the bound.
     """
 
+    @property
+    @abstractmethod
+    def embedder(self) -> str:
+        """The name of the embedder that the store recorded: its vectors are of that one, until `reindex`."""
+
     @abstractmethod
     def upsert(self, *, namespace: str, records: Iterable[Record]) -> Records:
         """Store `records`, all or none; return them in order, with `id` and `created_at` filled.

@@ -17,15 +17,17 @@ from .signs import Floats, unit
 class EmbedderInUse:
     """Which embedder the store's vectors are of, and the vectors it makes. Thread-safe."""
 
-    def __init__(self, connections: Connections, wanted: Embedder | None) -> None:
-        """Record `wanted` (`hash`, if None) in a new store. Raises EmbedderMismatchError if another is recorded."""
+    def __init__(self, connections: Connections, wanted: Embedder | None, if_new: str | None = None) -> None:
+        """Record `wanted` (else `if_new`, else `hash`) in a new store. Raises EmbedderMismatchError if another than
+        `wanted` is recorded.
+        """
         self._connections = connections
         self._embedder = wanted
         self._mutex = threading.RLock()
         with connections.reading() as db:
             recorded = tables.meta(db, "embedder")
         if recorded is None:
-            chosen = wanted or embedders.load(embedders.DEFAULT)
+            chosen = wanted or embedders.load(if_new if if_new is not None else embedders.DEFAULT)
             with connections.writing() as db:
                 recorded = tables.meta(db, "embedder")
                 if recorded is None:
@@ -34,14 +36,17 @@ class EmbedderInUse:
         if wanted is not None:
             self.check(recorded)
 
+    def name(self) -> str:
+        """The name that the store recorded."""
+        with self._connections.reading() as db:
+            return tables.meta(db, "embedder_name") or embedders.DEFAULT
+
     def now(self) -> Embedder:
         """The embedder. The recorded one is loaded late, so that `reindex` can replace one that is no longer there."""
         with self._mutex:
             if self._embedder is None:
-                with self._connections.reading() as db:
-                    name = tables.meta(db, "embedder_name") or embedders.DEFAULT
                 try:
-                    self._embedder = embedders.load(name)
+                    self._embedder = embedders.load(self.name())
                 except UrlError:
                     raise EmbedderError(
                         f"the store {self._connections.path} was built with an embedder that is not in "
@@ -56,7 +61,7 @@ class EmbedderInUse:
         if recorded != fingerprint(embedder):
             raise EmbedderMismatchError(
                 f"the store {self._connections.path} was built with embedder {recorded}, not {fingerprint(embedder)}; "
-                "open it with that one, or call reindex"
+                f"open it with that one, or {embedders.how_to_change(embedder.name)}"
             )
         return embedder
 

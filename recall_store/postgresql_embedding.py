@@ -17,15 +17,17 @@ from .postgresql_tables import change_embedder, meta, set_meta
 class EmbedderInUse:
     """Which embedder the store's vectors are of. Thread-safe."""
 
-    def __init__(self, pool: Pool, wanted: Embedder | None) -> None:
-        """Record `wanted` (`hash`, if None) in a new store. Raises EmbedderMismatchError if another is recorded."""
+    def __init__(self, pool: Pool, wanted: Embedder | None, if_new: str | None = None) -> None:
+        """Record `wanted` (else `if_new`, else `hash`) in a new store. Raises EmbedderMismatchError if another than
+        `wanted` is recorded.
+        """
         self._pool = pool
         self._embedder = wanted
         self._mutex = threading.RLock()
         with pool.reading() as db:
             recorded = meta(db, "embedder")
         if recorded is None:
-            chosen = wanted or embedders.load(embedders.DEFAULT)
+            chosen = wanted or embedders.load(if_new if if_new is not None else embedders.DEFAULT)
             with pool.writing() as db:
                 change_embedder(db)
                 recorded = meta(db, "embedder")
@@ -34,6 +36,11 @@ class EmbedderInUse:
         if wanted is not None:
             self.check(recorded)
 
+    def name(self) -> str:
+        """The name that the store recorded."""
+        with self._pool.reading() as db:
+            return meta(db, "embedder_name") or embedders.DEFAULT
+
     def now(self) -> Embedder:
         """The embedder. The recorded one is loaded late, so that `reindex` can replace one that is no longer there.
 
@@ -41,10 +48,8 @@ class EmbedderInUse:
         """
         with self._mutex:
             if self._embedder is None:
-                with self._pool.reading() as db:
-                    name = meta(db, "embedder_name") or embedders.DEFAULT
                 try:
-                    self._embedder = embedders.load(name)
+                    self._embedder = embedders.load(self.name())
                 except UrlError:
                     raise EmbedderError(
                         f"the store in {self._pool.shown} was built with an embedder that is not in "
@@ -59,7 +64,7 @@ class EmbedderInUse:
         if recorded != fingerprint(embedder):
             raise EmbedderMismatchError(
                 f"the store in {self._pool.shown} was built with embedder {recorded}, not {fingerprint(embedder)}; "
-                "open it with that one, or call reindex"
+                f"open it with that one, or {embedders.how_to_change(embedder.name)}"
             )
         return embedder
 

@@ -117,15 +117,20 @@ def more_words(db: Connection) -> None:
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (first_schema, more_words)
 
 
-def migrate(pool: Pool) -> None:
+def migrate(pool: Pool, *, make: bool = True) -> None:
     """Bring the schema to the newest version, one process at a time. Raises OpenError; nothing is half done then.
 
-    A role without the right to make tables is enough once they are there.
+    A role without the right to make tables is enough once they are there. Without `make` there must be a store.
     """
     schema, shown = pool.address.schema, pool.shown
     with pool.writing() as db:
         types = _types(db)
         done = _version(db, schema)
+    if done is None and not make:
+        raise OpenError(
+            f"{shown}: no such store in the schema {schema}; check the database and ?schema=, or make it with"
+            " `firsthand recall add`"
+        )
     if done is None or done < len(MIGRATIONS) or types is None:
         with pool.writing() as db:
             db.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"firsthand {schema}",))

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from .failures import Command, Failure
-from .recall_places import AUTHORS, TYPES, as_json, label, place, resolved, row_of
+from .recall_places import AUTHORS, TYPES, as_json, label, opening, place, resolved, row_of
 
 __all__ = ["add"]
 
@@ -60,13 +60,13 @@ def add(
     """
     url, name, embedder = resolved(store, namespace)
     words = _text(text, file)
-    from recall_store import Record, open_store
+    from recall_store import Record
 
     expires = datetime.now(UTC) + ttl if ttl is not None else None
     record = Record(
         id=id_, text=words, title=title, description=description, type=type_, author=author, expires_at=expires
     )
-    with open_store(url, embedder) as opened:
+    with opening(url, embedder, make=True) as opened:
         before = opened.get(namespace=name, ids=[id_]) if id_ is not None else []
         started = datetime.now(UTC)
         [stored] = opened.upsert(namespace=name, records=[record])

@@ -10,7 +10,7 @@ import click
 from ..matches import age_of
 from ..settings import Settings
 from .failures import Command, Failure
-from .recall_places import as_json, existing, filters, label, local, place, row_of, where_of
+from .recall_places import as_json, filters, label, local, opening, place, resolved, row_of, where_of
 
 if TYPE_CHECKING:
     from recall_store import Match, Record
@@ -41,10 +41,8 @@ def search(
 
     The score is made of `lexical` (1 for the best match by words) and `cosine` (of meanings); compare it in one answer.
     """
-    url, name, embedder = existing(store, namespace)
-    from recall_store import open_store
-
-    with open_store(url, embedder) as opened:
+    url, name, embedder = resolved(store, namespace)
+    with opening(url, embedder) as opened:
         matches = opened.search(
             namespace=name,
             query=" ".join(query),
@@ -79,10 +77,8 @@ def list_(
     as_json: bool,
 ) -> None:
     """List memories, the newest first."""
-    url, name, embedder = existing(store, namespace)
-    from recall_store import open_store
-
-    with open_store(url, embedder) as opened:
+    url, name, embedder = resolved(store, namespace)
+    with opening(url, embedder) as opened:
         where = where_of(types, authors, after, before)
         found = opened.list(namespace=name, where=where, limit=limit + 1, offset=offset)
     shown = found[:limit]
@@ -104,10 +100,8 @@ def list_(
 @as_json("a list of {event, at, memory}; of what was deleted, memory is null")
 def history(id_: str, namespace: str | None, store: str | None, as_json: bool) -> None:
     """Print what happened to the memory of this ID, oldest first."""
-    url, name, embedder = existing(store, namespace)
-    from recall_store import open_store
-
-    with open_store(url, embedder) as opened:
+    url, name, embedder = resolved(store, namespace)
+    with opening(url, embedder) as opened:
         changes = opened.history(namespace=name, id=id_)
     if not changes:
         raise Failure(f"{name} never had a memory of that id; `firsthand recall list` prints ids")

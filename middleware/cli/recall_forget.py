@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .failures import Command, Failure
-from .recall_places import existing, label, place
+from .recall_places import label, opening, place, resolved
 
 if TYPE_CHECKING:
     from recall_store import Record, Store
@@ -40,11 +40,9 @@ def forget(
     """
     if sum((bool(words), bool(ids), everything)) != 1:
         raise click.UsageError("say what to forget, in one way: WORDS, --id, or --all")
-    url, name, embedder = existing(store, namespace)
+    url, name, embedder = resolved(store, namespace)
     query = " ".join(words)
-    from recall_store import open_store
-
-    with open_store(url, embedder) as opened:
+    with opening(url, embedder) as opened:
         if words:
             said = _by_words(opened, name, query, yes=yes)
         elif ids:

@@ -6,28 +6,25 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ..settings import Settings
-from .failures import Failure
 
 if TYPE_CHECKING:
-    from recall_store import Record
+    from recall_store import Record, Store
 
 __all__ = [
     "AUTHORS",
     "TYPES",
     "as_json",
-    "existing",
     "filters",
     "label",
     "local",
+    "opening",
     "place",
     "progress",
-    "refuse_missing",
     "resolved",
     "resolved_store",
     "row_of",
@@ -92,18 +89,22 @@ def local(moment: datetime) -> datetime:
         return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-def existing(store: str | None, namespace: str | None) -> tuple[str, str, str | None]:
-    """`resolved`, of a store that is there."""
-    url, name, embedder = resolved(store, namespace)
-    refuse_missing(url)
-    return url, name, embedder
+@contextmanager
+def opening(url: str, configured: str | None, *, embedder: str | None = None, make: bool = False) -> Iterator[Store]:
+    """The store, of the `embedder`. `configured` is the one of new stores; an old one that keeps another is told of.
 
+    Without `make` there must be one: a mistyped path would look like an empty store.
+    """
+    from recall_store import open_store
+    from recall_store.embedders import kept
 
-def refuse_missing(url: str) -> None:
-    """Fail where there is no store: opening would make one, and a mistyped path would look like an empty one."""
-    file = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else None
-    if file is not None and file.name and not file.exists():
-        raise Failure(f"{file}: no such store; check --store, or make it with `firsthand recall add`")
+    with open_store(url, embedder, embedder_if_new=configured, make=make) as store:
+        told = kept(store.embedder, configured) if embedder is None else None
+        if told is not None:
+            from .screen import warn
+
+            warn(f"firsthand: {told}")
+        yield store
 
 
 def resolved(store: str | None, namespace: str | None) -> tuple[str, str, str | None]:

@@ -7,7 +7,7 @@ import signal
 import click
 
 from .failures import Command, Failure
-from .recall_places import place, resolved
+from .recall_places import opening, place, resolved
 
 __all__ = ["serve"]
 
@@ -33,12 +33,11 @@ def serve(namespace: str | None, store: str | None, http: bool, port: int, host:
     url, name, embedder = resolved(store, namespace)
     if hosts and not http:
         raise click.UsageError("--allow-host is about --http")
-    from recall_store import open_store
     from recall_store.server import serve_http, serve_stdio
 
     from .screen import warn
 
-    with open_store(url, embedder) as opened:
+    with opening(url, embedder, make=True) as opened:
         if not http:
             # What waits for a line of standard input can only be ended so; the store is sound after any end.
             signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .failures import Command, Failure, one_line
-from .recall_places import as_json, existing, place, progress, resolved
+from .recall_places import as_json, opening, place, progress, resolved
 
 if TYPE_CHECKING:
     from recall_store import Record
@@ -51,13 +51,18 @@ def export(namespace: str | None, store: str | None, form: str, out: Path | None
         raise click.UsageError("md is a folder of files; name it with --out")
     if force and (form == "md" or out is None):
         raise click.UsageError("--force is about a file of jsonl; a folder is never written over")
-    url, name, embedder = existing(store, namespace)
-    from recall_store import open_store
+    url, name, embedder = resolved(store, namespace)
+    from recall_store.embedders import DEFAULT, names
     from recall_store.markdown import export_folder
 
     from ..transcript.newfile import write_new
 
-    with open_store(url, embedder) as opened:
+    with opening(url, embedder) as opened:
+        if opened.embedder in names() and opened.embedder != DEFAULT:
+            told = (
+                f"The store's embedder is {opened.embedder}: into a new store, import with --embedder {opened.embedder}"
+            )
+            click.echo(told, err=True)
         if out is None:
             for line in opened.export(namespace=name):
                 click.echo(line)
@@ -84,14 +89,22 @@ def export(namespace: str | None, store: str | None, form: str, out: Path | None
 @click.option(
     "--format", "-f", "form", type=click.Choice(["jsonl", "md"]), help="What the files are; else by their names."
 )
+@click.option("--embedder", metavar="NAME", help="The embedder of a new store; of an old one it must be its own.")
 @as_json("{imported, added}")
-def import_(paths: tuple[Path, ...], namespace: str | None, store: str | None, form: str | None, as_json: bool) -> None:
+def import_(
+    paths: tuple[Path, ...],
+    namespace: str | None,
+    store: str | None,
+    form: str | None,
+    embedder: str | None,
+    as_json: bool,
+) -> None:
     """Import memories: lines of JSON (.jsonl, or - for standard input), and Markdown files or folders of them.
 
     All files are read first. If one holds something that is no memory, a secret or injected text, its line is named and
     nothing is imported. What is there already is not stored twice, so an import that was stopped is run again.
     """
-    url, name, embedder = resolved(store, namespace)
+    url, name, configured = resolved(store, namespace)
     records: list[Record] = []
     wrong: list[str] = []
     for path in paths:
@@ -103,10 +116,9 @@ def import_(paths: tuple[Path, ...], namespace: str | None, store: str | None, f
         raise Failure(f"nothing was imported{more}; correct or leave out what is named above")
     if not records:
         raise Failure("there is no memory in what was named; nothing was imported")
-    from recall_store import open_store
     from recall_store.jsonl import keep
 
-    with open_store(url, embedder) as opened, progress("importing") as advance:
+    with opening(url, configured, embedder=embedder, make=True) as opened, progress("importing") as advance:
         before = len(opened.list(namespace=name))
         keep(opened, name, records, advance)
         added = len(opened.list(namespace=name)) - before

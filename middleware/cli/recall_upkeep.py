@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from .failures import Command, Failure
-from .recall_places import progress, refuse_missing, resolved_store, store_option
+from .recall_places import opening, progress, resolved_store, store_option
 
 __all__ = ["reindex", "vacuum"]
 
@@ -23,11 +23,8 @@ def reindex(store: str | None, embedder: str | None) -> None:
     Until it is done the store goes on with the embedder that it had. Interrupted, the same command goes on.
     """
     url, configured = resolved_store(store)
-    refuse_missing(url)
-    from recall_store import open_store
-
     # The store's own embedder may be one that is not installed any more: it is opened without naming any.
-    with open_store(url) as opened, progress("embedding") as advance:
+    with opening(url, None) as opened, progress("embedding") as advance:
         try:
             count = opened.reindex(embedder=embedder or configured, progress=advance)
         except KeyboardInterrupt:
@@ -40,11 +37,8 @@ def reindex(store: str | None, embedder: str | None) -> None:
 def vacuum(store: str | None) -> None:
     """Remove expired memories of all namespaces, and from every file what was deleted."""
     url, embedder = resolved_store(store)
-    refuse_missing(url)
-    from recall_store import open_store
-
-    before = _bytes_of(url)
-    with open_store(url, embedder) as opened:
+    with opening(url, embedder) as opened:
+        before = _bytes_of(url)
         opened.vacuum()
     after = _bytes_of(url)
     freed = f" {before:,} bytes before, {after:,} after." if before is not None and after is not None else ""

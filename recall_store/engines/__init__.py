@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+from .. import embedders
 from ..arguments import check_embedder
 from ..base import Store
 from ..embedders.base import Embedder
@@ -14,15 +15,18 @@ _EXAMPLES = (
     "sqlite:///relative.db, sqlite:////absolute/path.db or postgresql://user:password@host/database?schema=firsthand"
 )
 
+_ALIASES = {"postgres": "postgresql"}
+
 
 def names() -> list[str]:
     """The URL schemes there are, sorted. One may need a package that is not installed."""
     return sorted(info.name for info in pkgutil.iter_modules(__path__))
 
 
-def connect(url: str, embedder: str | Embedder | None) -> Store:
+def connect(url: str, embedder: str | Embedder | None, if_new: str | None = None, *, make: bool = True) -> Store:
     """The store at `url`. Raises UrlError for a scheme without a file, and what that file's `connect` raises."""
     scheme, separator, _ = url.partition("://") if isinstance(url, str) else ("", "", "")
+    scheme = _ALIASES.get(scheme, scheme)
     if not separator:
         raise UrlError(f"the store URL has no scheme; write {_EXAMPLES}")
     if scheme not in names():
@@ -34,5 +38,8 @@ def connect(url: str, embedder: str | Embedder | None) -> Store:
         raise StoreError(
             f"the {scheme} engine needs the package {package}; run: pip install 'firsthand[{scheme}]'"
         ) from None
-    opened: Store = module.connect(url, check_embedder(embedder))
+    if if_new is not None:
+        # Also of an old store: a name that is nobody's is a mistake, whatever it is for.
+        embedders.check_name(if_new)
+    opened: Store = module.connect(url, check_embedder(embedder), if_new, make=make)
     return opened

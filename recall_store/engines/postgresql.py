@@ -48,9 +48,11 @@ from ..text import clip, keywords_only, too_short, words
 from ..writing import Vectors
 
 
-def connect(url: str, embedder: str | Embedder | None) -> PostgresqlStore:
+def connect(
+    url: str, embedder: str | Embedder | None, if_new: str | None = None, *, make: bool = True
+) -> PostgresqlStore:
     """Open `postgresql://user:password@host:port/database?schema=name`. See `recall_store.open_store`."""
-    return PostgresqlStore(url, embedder)
+    return PostgresqlStore(url, embedder, if_new, make=make)
 
 
 # A class with a method `list` cannot say `list[...]` in its annotations.
@@ -60,17 +62,29 @@ Numbers = list[int]
 class PostgresqlStore(Store):
     """See `recall_store.Store` for the contract."""
 
-    def __init__(self, url: str, embedder: str | Embedder | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        embedder: str | Embedder | None = None,
+        if_new: str | None = None,
+        *,
+        make: bool = True,
+    ) -> None:
         wanted = embedders.load(embedder) if isinstance(embedder, str) else embedder
         self._pool = Pool(parse_url(url))
         self._stems = Stems()
         self._views = views.Views()
         try:
-            migrate(self._pool)
-            self._embedder = EmbedderInUse(self._pool, wanted)
+            migrate(self._pool, make=make)
+            self._embedder = EmbedderInUse(self._pool, wanted, if_new)
         except BaseException:
             self.close()
             raise
+
+    @property
+    def embedder(self) -> str:
+        """See `Store.embedder`."""
+        return self._embedder.name()
 
     def upsert(self, *, namespace: str, records: Iterable[Record]) -> Records:
         """See `Store.upsert`."""

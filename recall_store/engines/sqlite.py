@@ -50,28 +50,38 @@ OPEN_NAMESPACES = 256
 """Namespaces whose vectors stay in memory (90 bytes a memory, and its mapped file)."""
 
 
-def connect(url: str, embedder: str | Embedder | None) -> SqliteStore:
+def connect(url: str, embedder: str | Embedder | None, if_new: str | None = None, *, make: bool = True) -> SqliteStore:
     """Open `sqlite:///relative.db` or `sqlite:////absolute/path.db`. See `recall_store.open_store`."""
     host, separator, path = url.removeprefix("sqlite://").partition("/")
     if host or not separator or not path.strip("/") or path == ":memory:" or "\0" in path:
         raise UrlError("the store URL names no file; write sqlite:///relative.db or sqlite:////absolute/path.db")
-    return SqliteStore(Path(path), embedder)
+    if not make and not Path(path).exists():
+        raise OpenError(f"{path}: no such store; check the path, or make it with `firsthand recall add`")
+    return SqliteStore(Path(path), embedder, if_new)
 
 
 class SqliteStore(Store):
     """See `recall_store.Store` for the contract."""
 
-    def __init__(self, path: Path, embedder: str | Embedder | None = None) -> None:
+    def __init__(self, path: Path, embedder: str | Embedder | None = None, if_new: str | None = None) -> None:
         wanted = embedders.load(embedder) if isinstance(embedder, str) else embedder
+        if wanted is None and if_new is not None and not path.exists():
+            # Before there is a file: one that cannot be loaded leaves none behind.
+            embedders.load(if_new)
         self._connections = Connections(path.absolute())
         self._folder = path.absolute().with_name(path.name + "-vectors")
         self._vectors: OrderedDict[int, NamespaceVectors] = OrderedDict()
         self._mutex = threading.Lock()
         try:
-            self._embedder = embedding.EmbedderInUse(self._connections, wanted)
+            self._embedder = embedding.EmbedderInUse(self._connections, wanted, if_new)
         except BaseException:
             self._connections.close()
             raise
+
+    @property
+    def embedder(self) -> str:
+        """See `Store.embedder`."""
+        return self._embedder.name()
 
     def upsert(self, *, namespace: str, records: Iterable[Record]) -> Records:
         """See `Store.upsert`."""

@@ -81,7 +81,7 @@ def test_a_missing_store_says_what_to_give(run: Run) -> None:
 def test_searching_makes_no_store(run: Run, place: Path) -> None:
     result = run("recall", "search", "tea", *STORE)
     assert result.exit_code == 1
-    assert result.stderr == "firsthand: m.db: no such store; check --store, or make it with `firsthand recall add`\n"
+    assert result.stderr == "firsthand: m.db: no such store; check the path, or make it with `firsthand recall add`\n"
     assert list(place.iterdir()) == []
 
 
