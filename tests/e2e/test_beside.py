@@ -38,7 +38,7 @@ def test_the_demos_turns_are_on_its_dashboard_until_ctrl_c(tmp_path: Path) -> No
         assert process.stdout is not None
         url = next(found[0] for line in process.stdout if (found := re.search(r"http://localhost:\d+", line)))
         turn = soon(r'href="(/turn/[0-9a-f]{48})"', f"{url}/turns?q=why+is+CI", 1)[0]
-        assert soon(r'class="mark">([a-z ]+)<', url + turn, 3) == ["typed", "memory", "hook"]
+        assert [mark.strip() for mark in soon(r'class="mark">([a-z ]+)<', url + turn, 3)] == ["typed", "memory", "hook"]
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
         assert process.stderr is not None and "Traceback" not in process.stderr.read()
