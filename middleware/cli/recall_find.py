@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["history", "list_", "search"]
 
-_SHORTEST = 30
-
 
 @click.command(cls=Command)
 @click.argument("query", nargs=-1, required=True)
@@ -41,6 +39,8 @@ def search(
 
     The score is made of `lexical` (1 for the best match by words) and `cosine` (of meanings); compare it in one answer.
     """
+    if not " ".join(query).strip():
+        raise click.UsageError("QUERY is blank; say what to look for, or use `firsthand recall list`")
     url, name, embedder = resolved(store, namespace)
     with opening(url, embedder) as opened:
         matches = opened.search(
@@ -119,13 +119,14 @@ def history(id_: str, namespace: str | None, store: str | None, as_json: bool) -
             ]
         )
         return
+    from .recall_rows import table
     from .screen import console, safe
 
-    out, table = console(), _table("when", "event", ratio="memory")
+    grid = table("when", "event", ratio="memory")
     for change in changes:
         memory = safe(label(change.record)) if change.record is not None else safe("(its words are gone)", "dim")
-        table.add_row(local(change.at).isoformat(" ", "seconds"), change.event, memory)
-    out.print(table)
+        grid.add_row(local(change.at).isoformat(" ", "seconds"), change.event, memory)
+    console().print(grid)
 
 
 def _scored(match: Match) -> dict[str, Any]:
@@ -135,46 +136,34 @@ def _scored(match: Match) -> dict[str, Any]:
 
 
 def _print_matches(matches: list[Match]) -> None:
-    from .screen import console, safe
+    from .recall_rows import Row, print_rows
 
-    table = _table("score", "lexical", "cosine", "age", "author", ratio="memory", last="id")
     now = datetime.now(UTC)
-    for match in matches:
-        record = match.record
-        scores = (f"{score:.2f}" for score in (match.score, match.lexical, match.cosine))
-        table.add_row(
-            *scores, age_of(record.created_at, now), record.author, _memory(record), safe(str(record.id), "dim")
-        )
-    console().print(table)
+    print_rows(
+        [
+            Row(
+                cells={
+                    **{name: f"{getattr(match, name):.2f}" for name in ("score", "lexical", "cosine")},
+                    "age": age_of(match.record.created_at, now),
+                    "author": match.record.author,
+                },
+                record=match.record,
+            )
+            for match in matches
+        ]
+    )
 
 
 def _print_records(records: list[Record]) -> None:
-    from .screen import console, safe
+    from .recall_rows import Row, print_rows
 
-    table = _table("age", "type", "author", ratio="memory", last="id")
     now = datetime.now(UTC)
-    for record in records:
-        table.add_row(
-            age_of(record.created_at, now), record.type, record.author, _memory(record), safe(str(record.id), "dim")
-        )
-    console().print(table)
-
-
-def _memory(record: Record) -> Any:
-    from .screen import safe
-
-    title = safe(f"{record.title}: " if record.title else "", "bold")
-    return title.append_text(safe(record.text))
-
-
-def _table(*columns: str, ratio: str, last: str | None = None) -> Any:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in columns:
-        right = name in ("score", "lexical", "cosine")
-        table.add_column(name, justify="right" if right else "left", no_wrap=True)
-    table.add_column(ratio, overflow="fold", ratio=1, min_width=_SHORTEST)
-    if last is not None:
-        table.add_column(last, overflow="fold", min_width=12)
-    return table
+    print_rows(
+        [
+            Row(
+                cells={"age": age_of(record.created_at, now), "type": record.type, "author": record.author},
+                record=record,
+            )
+            for record in records
+        ]
+    )

@@ -136,7 +136,8 @@ def test_a_memory_takes_the_place_of_another_and_the_old_one_is_history(run: Run
 # --- search and list
 
 
-def test_a_search_shows_scores_age_and_author(run: Run) -> None:
+def test_a_search_shows_scores_age_and_author(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     planted(Record(text="argus has 64 GB", author="assistant", created_at=datetime.now(UTC) - timedelta(days=3)))
     header, row = run("recall", "search", "argus", *STORE).stdout.splitlines()[:2]
     assert header.split() == ["score", "lexical", "cosine", "age", "author", "memory", "id"]
