@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from .parts import clean, trim
 
-__all__ = ["MAX_TOKENS", "Fact", "facts_in", "question_about"]
+__all__ = ["MAX_TOKENS", "Fact", "NoFactsError", "facts_in", "question_about"]
 
 MAX_TOKENS: Final = 4_000
 """With room to think: some models count that, too."""
@@ -42,6 +42,10 @@ If nothing is worth keeping, which is usual: {{"facts": []}}
 """
 
 
+class NoFactsError(ValueError):
+    """A model's answer is none to the question. `str()` says what is wrong with it, and holds none of it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
     """One note: `type` is user, feedback, project or reference; `name` and `description` may be empty."""
@@ -62,16 +66,22 @@ def question_about(words: str, reply: str, *, today: str) -> str:
 
 
 def facts_in(answer: str) -> tuple[Fact, ...]:
-    """The facts that a model's answer holds, at most five; what is none is left out. Raises ValueError for no JSON.
+    """The facts that a model's answer holds, at most five; what is none is left out. Raises NoFactsError for no JSON,
+    and where all that it lists is none: a type is not guessed.
 
     Fences and prose around the JSON are read over, as is a bare list.
     """
     value = _json_in(trim(answer))
     listed = value.get("facts") if isinstance(value, Mapping) else value
     if not isinstance(listed, list):
-        raise ValueError("the model did not answer with a list of facts")
-    read = (_fact(item) for item in listed)
-    return tuple(fact for fact in read if fact is not None)[:_MOST_FACTS]
+        raise NoFactsError("the model did not answer with a list of facts")
+    facts = tuple(fact for fact in map(_fact, listed) if fact is not None)
+    if listed and not facts:
+        raise NoFactsError(
+            f"the model did not answer with facts: none of {len(listed)} is an object with a text and one of the types "
+            f"{', '.join(TYPES)}"
+        )
+    return facts[:_MOST_FACTS]
 
 
 def _fact(item: object) -> Fact | None:
@@ -103,4 +113,4 @@ def _json_in(text: str) -> Any:
             continue
         if isinstance(value, (dict, list)):
             return value
-    raise ValueError("the model did not answer in JSON")
+    raise NoFactsError("the model did not answer in JSON")

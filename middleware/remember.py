@@ -25,7 +25,7 @@ from recall_store import Record, ReservedTagError, SecretError, Store
 
 from . import context
 from .crew import asking, storing
-from .facts import MAX_TOKENS, Fact, facts_in, question_about
+from .facts import MAX_TOKENS, Fact, NoFactsError, facts_in, question_about
 from .forked import renew_in_child
 from .hooks import Answer, Ask, Question
 from .parroted import Parroted, same_words
@@ -187,7 +187,9 @@ class Remember:
     def _failed(self, turn: _Turn, error: BaseException) -> None:
         self._on_error(error, turn.conversation_id)
         if not isinstance(error, (ReservedTagError, SecretError)):
-            self._warn(f"a turn cannot be remembered ({type(error).__name__})")
+            # Of other errors the name alone: their words may be the turn's.
+            why = str(error) if isinstance(error, NoFactsError) else type(error).__name__
+            self._warn(f"a turn cannot be remembered ({why})")
 
     def _warn(self, what: str) -> None:
         if what not in self._said:

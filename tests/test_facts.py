@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from middleware.facts import Fact, facts_in, question_about
+from middleware.facts import Fact, NoFactsError, facts_in, question_about
 
 
 def test_an_exchange_is_data_in_the_question() -> None:
@@ -45,6 +45,17 @@ def test_what_is_no_fact_is_left_out(item: object) -> None:
     assert facts_in(json.dumps({"facts": [item, {"type": "user", "text": "kept"}]})) == (
         Fact(type="user", text="kept"),
     )
+
+
+@pytest.mark.parametrize("listed", [["a plain string"], [{"text": "x"}, None], [{"type": "user", "text": " "}]])
+def test_where_nothing_listed_is_a_fact_that_is_said_and_no_type_is_guessed(listed: list[object]) -> None:
+    with pytest.raises(NoFactsError) as raised:
+        facts_in(json.dumps({"facts": listed}))
+    assert str(raised.value) == (
+        f"the model did not answer with facts: none of {len(listed)} is an object with a text and one of the types "
+        "user, feedback, project, reference"
+    )
+    assert facts_in('{"facts": []}') == ()
 
 
 def test_at_most_five_are_taken() -> None:

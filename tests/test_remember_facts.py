@@ -85,6 +85,32 @@ def test_a_model_that_cannot_be_asked_fails_no_call(tmp_path: Path, caplog: pyte
         assert "Oslo" not in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ("I noted that Alice is from Oslo.", "the model did not answer in JSON"),
+        ('{"notes": ["Alice is from Oslo."]}', "the model did not answer with a list of facts"),
+        (
+            '{"facts": ["Alice is from Oslo."]}',
+            (
+                "the model did not answer with facts: none of 1 is an object with a text and one of the types "
+                "user, feedback, project, reference"
+            ),
+        ),
+    ],
+)
+def test_an_answer_that_holds_no_fact_is_an_event_and_a_line_with_its_cause(
+    said: str, cause: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with room(tmp_path, "model", lambda body: said if is_question(body) else "fine") as (captured, app):
+        say(app, app.wrap(captured.model.openai()), "I am from Oslo.")
+        assert texts(app) == []
+        [event] = [each for each in captured.events if each.log_record.event_name == "firsthand.remember_error"]
+        assert dict(event.log_record.attributes or {})["error.type"] == "NoFactsError"
+    assert f"a turn cannot be remembered ({cause}); the calls are not affected" in caplog.text
+    assert "Oslo" not in caplog.text
+
+
 def test_a_fact_that_is_known_is_not_stored_in_other_words_and_a_new_number_is(tmp_path: Path) -> None:
     said = iter(["Works at Google for 5 years", "The user works at Google for 5 years.", "Works at Google for 6 years"])
 
