@@ -106,7 +106,7 @@ def test_an_answer_that_holds_no_fact_is_an_event_and_a_line_with_its_cause(
         say(app, app.wrap(captured.model.openai()), "I am from Oslo.")
         assert texts(app) == []
         [event] = [each for each in captured.events if each.log_record.event_name == "firsthand.remember_error"]
-        assert dict(event.log_record.attributes or {})["error.type"] == "NoFactsError"
+        assert dict(event.log_record.attributes or {})["error.type"] == "middleware.facts.NoFactsError"
     assert f"a turn cannot be remembered ({cause}); the calls are not affected" in caplog.text
     assert "Oslo" not in caplog.text
 
