@@ -241,6 +241,8 @@ class Store(ABC):
         """
         from .jsonl import read
 
+        if isinstance(lines, (str, bytes)):
+            raise ArgumentError(f"lines is one {type(lines).__name__}; give a list of lines, such as text.splitlines()")
         return read(self, check_namespace(namespace), lines, progress)
 
     @abstractmethod

@@ -143,7 +143,7 @@ def _parted(content: str) -> tuple[dict[str, _Entry], str]:
             entries[last] = _Entry(line=entry.line, value=entry.value, more=(*entry.more, line))
         else:
             raise RecordError(
-                f"line {number}: no `key: value`; correct it, or close the frontmatter with --- before it"
+                f"line {number}: no YAML: no `key: value`; correct it, or close the frontmatter with --- before it"
             )
     return entries, "\n".join(lines[end + 1 :])
 
@@ -158,10 +158,20 @@ def _value(key: str, entry: _Entry) -> Any:
             pass
     try:
         return _yaml("\n".join((f"k: {entry.value}", *entry.more)))
-    except ValueError:
+    except _NoYamlError as error:
         if key in _FREE and not entry.more:
             return entry.value
-        raise RecordError(f"line {entry.line}: {key if key in _OURS else 'a value'} is no YAML; correct it") from None
+        # Blank lines and comments between are not among `more`: then the line is one before it.
+        line = entry.line + min(error.line, len(entry.more))
+        raise RecordError(f"line {line}: {key if key in _OURS else 'a value'} is no YAML; correct it") from None
+
+
+class _NoYamlError(ValueError):
+    """`line` is how many lines down the text the fault is."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__("no YAML")
+        self.line = line
 
 
 def _yaml(text: str) -> Any:
@@ -170,8 +180,9 @@ def _yaml(text: str) -> Any:
 
     try:
         return yaml.load(text, _loader())["k"]  # noqa: S506  (a SafeLoader)
-    except (yaml.YAMLError, ValueError, TypeError, KeyError, RecursionError):
-        raise ValueError("no YAML") from None
+    except (yaml.YAMLError, ValueError, TypeError, KeyError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        raise _NoYamlError(mark.line if mark is not None else 0) from None
 
 
 @cache

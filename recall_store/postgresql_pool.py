@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import os
 import re
 import threading
@@ -31,6 +32,8 @@ DEFAULT_SCHEMA = "firsthand"
 _IDLE_SECONDS = 60.0
 _CONNECT_SECONDS = "5"
 _PATIENCE = 0.05
+_CREDENTIALS = re.compile(r"(?:\w+://(?:[^@/]*@)?)?")
+_PARAMETER = re.compile(r"[A-Za-z_]{1,40}")
 _SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _BAD_URL = (
     "the store URL is not one of PostgreSQL; write postgresql://user:password@host:5432/database, "
@@ -51,7 +54,10 @@ def parse_url(url: str) -> Address:
 
     Raises UrlError, whose message holds nothing of the URL.
     """
-    base, _, query = url.partition("?")
+    # As libpq reads it: a ? in the password begins no parameters.
+    start = len(_CREDENTIALS.match(url)[0])  # type: ignore[index]
+    base, _, query = url[start:].partition("?")
+    base = url[:start] + base
     schema, kept = DEFAULT_SCHEMA, []
     for piece in filter(None, query.split("&")):
         key, _, value = piece.partition("=")
@@ -64,7 +70,7 @@ def parse_url(url: str) -> Address:
     try:
         found: dict[str, Any] = conninfo.conninfo_to_dict(base + ("?" + "&".join(kept) if kept else ""))
     except psycopg.Error:
-        raise UrlError(_BAD_URL) from None
+        raise UrlError(_unknown_parameter(kept) or _BAD_URL) from None
     given = {key: str(value) for key, value in found.items() if value is not None}
     host = given.get("host") or given.get("hostaddr") or os.environ.get("PGHOST") or "localhost"
     port = given.get("port") or os.environ.get("PGPORT") or "5432"
@@ -77,6 +83,20 @@ def parse_url(url: str) -> Address:
         "client_encoding": "utf8",
     }
     return Address(parameters, schema, f"{database or 'the database'} on {host}:{port.strip(',')}")
+
+
+def _unknown_parameter(pieces: list[str]) -> str | None:
+    """What to say of a parameter that libpq does not know, or None. A `?` in a password is not taken for one."""
+    known = ["schema", *(option.keyword.decode() for option in psycopg.pq.Conninfo.get_defaults())]
+    keys = [piece.partition("=")[0] for piece in pieces]
+    if any("@" in piece for piece in pieces):
+        return None
+    for key in keys:
+        if key not in known and _PARAMETER.fullmatch(key):
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"did you mean {near[0]}?" if near else "known are schema and the parameters of libpq"
+            return f"the store URL has the unknown parameter {key}; {hint}"
+    return None
 
 
 class Pool:

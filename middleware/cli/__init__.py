@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-from .failures import exit_code, one_line, wants_traceback
+from .failures import Guessing, exit_code, one_line, wants_traceback
 
 __all__ = ["firsthand", "main"]
 
@@ -32,7 +32,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
 _INTERRUPTED = 130
 
 
-class _Firsthand(click.Group):
+class _Firsthand(Guessing):
     """Loads a command when it is asked for, and turns every exception into one line and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

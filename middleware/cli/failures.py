@@ -11,7 +11,18 @@ import click
 
 from ..hooks.keys import meant
 
-__all__ = ["Command", "Commands", "Failure", "Named", "exit_code", "lacking", "one_line", "plain", "wants_traceback"]
+__all__ = [
+    "Command",
+    "Commands",
+    "Failure",
+    "Guessing",
+    "Named",
+    "exit_code",
+    "lacking",
+    "one_line",
+    "plain",
+    "wants_traceback",
+]
 
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
@@ -60,7 +71,20 @@ class Named(click.Choice[str]):
         return f"{value!r} is no event; {f'did you mean {near}?' if near else f'use one of {listed}'}"
 
 
-class Commands(_Named, click.Group):
+class Guessing(click.Group):
+    """A group that answers a command that is close to one of its own with that one's name."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        near = meant(args[0], known) if args and args[0] not in known else None
+        if near is not None:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near!r}?")
+        return super().resolve_command(ctx, args)
+
+
+class Commands(_Named, Guessing):
     """A group of such commands."""
 
     command_class = Command

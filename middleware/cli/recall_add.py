@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +18,9 @@ _MOST_BYTES = 8 * 1024 * 1024
 
 _MOST_SIMILAR = 3
 
+_SHORT = re.compile(r"([0-9]+(?:\.[0-9]+)?)(s|m|min)")
+"""Seconds and minutes: too short for a transcript's `keep`, which knows the others."""
+
 
 class _Duration(click.ParamType[timedelta]):
     name = "time"
@@ -24,10 +28,13 @@ class _Duration(click.ParamType[timedelta]):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
         from ..settings import duration
 
+        short = _SHORT.fullmatch(value.strip())
         try:
+            if short is not None and float(short[1]):
+                return timedelta(seconds=float(short[1]) * (1 if short[2] == "s" else 60))
             return duration(value)
         except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no time; write 12h, 30d, 8w or 1y", param, ctx)
+            self.fail(f"{value!r} is no time; write 90s, 15m, 12h, 30d, 8w or 1y", param, ctx)
 
 
 @click.command(cls=Command)
@@ -38,8 +45,10 @@ class _Duration(click.ParamType[timedelta]):
 @click.option("--description", default="", help="One line that says when it is of use.")
 @click.option("--type", "type_", type=click.Choice(TYPES), default="user", show_default=True, help="What it is about.")
 @click.option("--author", type=click.Choice(AUTHORS), default="user", show_default=True, help="Who wrote it.")
-@click.option("--ttl", type=_Duration(), metavar="TIME", help="Forget it after this time: 12h, 30d, 8w, 1y.")
-@click.option("--id", "id_", metavar="ID", help="Take the place of the memory of this id.")
+@click.option("--ttl", type=_Duration(), metavar="TIME", help="Forget it after this time: 90s, 15m, 12h, 30d, 8w, 1y.")
+@click.option(
+    "--id", "id_", metavar="ID", help="Take the place of the memory of this id; if there is none, a new one gets it."
+)
 @as_json("{id, status, similar}; status is added, updated or unchanged")
 def add(
     text: tuple[str, ...],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 
 import click
@@ -55,4 +56,12 @@ def serve(namespace: str | None, store: str | None, http: bool, port: int, host:
                 ready=lambda at: warn(f"Serving the memories of {name} at {at} (Ctrl+C ends)"),
             )
         except OSError as error:
-            raise Failure(f"{host}:{port} cannot be had: {error.strerror or error}; name another with --port") from None
+            raise Failure(_cannot_be_had(error, host, port)) from None
+
+
+def _cannot_be_had(error: OSError, host: str, port: int) -> str:
+    # A name that is nobody's has a negative number, which the system has no words for.
+    why = str(error.strerror or error).partition(" (while")[0]
+    if error.errno == errno.EADDRNOTAVAIL or (error.errno or 0) < 0:
+        return f"{host} is no address of this machine ({why}); name another with --host"
+    return f"{host}:{port} cannot be had: {why}; name another with --port"

@@ -51,6 +51,8 @@ def export(namespace: str | None, store: str | None, form: str, out: Path | None
         raise click.UsageError("md is a folder of files; name it with --out")
     if force and (form == "md" or out is None):
         raise click.UsageError("--force is about a file of jsonl; a folder is never written over")
+    if out is not None and not out.parent.is_dir():
+        raise Failure(f"{out.parent}: no such folder; make it first, or name another with --out")
     url, name, embedder = resolved(store, namespace)
     from recall_store.embedders import DEFAULT, names
     from recall_store.markdown import export_folder
@@ -90,7 +92,7 @@ def export(namespace: str | None, store: str | None, form: str, out: Path | None
     "--format", "-f", "form", type=click.Choice(["jsonl", "md"]), help="What the files are; else by their names."
 )
 @click.option("--embedder", metavar="NAME", help="The embedder of a new store; of an old one it must be its own.")
-@as_json("{imported, added}")
+@as_json("{imported, added, replaced}")
 def import_(
     paths: tuple[Path, ...],
     namespace: str | None,
@@ -119,17 +121,21 @@ def import_(
     from recall_store.jsonl import keep
 
     with opening(url, configured, embedder=embedder, make=True) as opened, progress("importing") as advance:
-        before = len(opened.list(namespace=name))
+        before = {record.id: record for record in opened.list(namespace=name)}
         keep(opened, name, records, advance)
-        added = len(opened.list(namespace=name)) - before
+        after = opened.list(namespace=name)
+    added = sum(record.id not in before for record in after)
+    replaced = sum(record.id in before and record != before[record.id] for record in after)
     if as_json:
         from .screen import print_json
 
-        print_json({"imported": len(records), "added": added})
+        print_json({"imported": len(records), "added": added, "replaced": replaced})
         return
-    there = len(records) - added
-    already = f"; {there} {'was' if there == 1 else 'were'} there already, or replaced one that was" if there else ""
-    click.echo(f"Imported {_memories(len(records))} into {name}{already}")
+    there = len(records) - added - replaced
+    parts = [f"{added:,} new"]
+    parts += [f"{replaced:,} replaced"] if replaced else []
+    parts += [f"{there:,} {'was' if there == 1 else 'were'} there already"] if there else []
+    click.echo(f"Imported {_memories(len(records))} into {name}{': ' + ', '.join(parts) if len(parts) > 1 else ''}")
 
 
 class _Counted:

@@ -84,7 +84,11 @@ def test_text_comes_from_a_file_with_all_that_is_said_of_it(run: Run, place: Pat
         (b"\xff\xfe", (), "firsthand: standard input is no UTF-8 text; save it as UTF-8\n"),
         ("x", ("--file", "gone.txt"), "firsthand: gone.txt: No such file or directory; check the path"),
         ("x", ("text", "--file", "gone.txt"), "firsthand: give the text once: TEXT, or --file"),
-        ("x", ("text", "--ttl", "soon"), "firsthand: Invalid value for '--ttl': 'soon' is no time; write 12h, 30d, 8w"),
+        (
+            "x",
+            ("text", "--ttl", "soon"),
+            "firsthand: Invalid value for '--ttl': 'soon' is no time; write 90s, 15m, 12h, 30d, 8w",
+        ),
         ("x", ("text", "--type", "hook"), "firsthand: Invalid value for '--type'"),
     ],
 )
@@ -221,7 +225,7 @@ def test_what_is_exported_is_imported(form: str, run: Run, place: Path) -> None:
     to_bob = ("--store", "sqlite:///m.db", "--namespace", "bob")
     assert run("recall", "import", out, *to_bob).stdout == "Imported 2 memories into bob\n"
     again = run("recall", "import", out, "--json", *to_bob)
-    assert json.loads(again.stdout) == {"imported": 2, "added": 0}
+    assert json.loads(again.stdout) == {"imported": 2, "added": 0, "replaced": 0}
     rows = [json.loads(run("recall", "list", "--json", *args).stdout) for args in (STORE, to_bob)]
     assert sorted(rows[0], key=str) == sorted(rows[1], key=str)
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from recall_store import Record, RecordError, ReservedTagError, SecretError, Store
+from recall_store import ArgumentError, Record, RecordError, ReservedTagError, SecretError, Store
 from tests.contracts.every_engine import add
 
 
@@ -78,3 +78,10 @@ def test_a_history_holds_no_injected_text_and_no_secret(store: Store) -> None:
 def test_import_refuses_injected_text(store: Store) -> None:
     with pytest.raises(ReservedTagError, match="line 1"):
         store.import_(namespace="alice", lines=['{"text": "<firsthand:recalled-memory>"}'])
+
+
+@pytest.mark.parametrize("lines", ['{"text": "x"}', b'{"text": "x"}'])
+def test_one_text_is_no_list_of_lines(store: Store, lines: str | bytes) -> None:
+    with pytest.raises(ArgumentError, match=rf"^lines is one {type(lines).__name__}; give a list of lines, such as"):
+        store.import_(namespace="alice", lines=lines)  # type: ignore[arg-type]
+    assert store.list(namespace="alice") == []
