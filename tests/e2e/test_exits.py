@@ -43,6 +43,11 @@ def _cheap_collections() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _new_objects_only() -> None:
+    gc.freeze()
+
+
 @dataclass
 class Place:
     """Where one way out is taken: on a wrapped client or a bare one."""
