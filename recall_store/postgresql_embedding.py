@@ -52,8 +52,8 @@ class EmbedderInUse:
                     self._embedder = embedders.load(self.name())
                 except UrlError:
                     raise EmbedderError(
-                        f"the store in {self._pool.shown} was built with an embedder that is not in "
-                        "recall_store.embedders; pass it to open_store, or call reindex with another"
+                        f"the store in {self._pool.shown} was built with an embedder that is not in recall_store."
+                        "embedders; pass it to open_store, or run `firsthand recall reindex --embedder NAME`"
                     ) from None
             return self._embedder
 
