@@ -29,28 +29,6 @@ ONE += record("a1", "assistant", "so", parent="u1", model="m", **TRACED, **FIRST
 TWO = record("u2", "user", "and now?", **SECOND) + record("a2", "assistant", "no", parent="u2", model="m", **SECOND)
 
 
-@pytest.fixture
-def folder(tmp_path):
-    folder = tmp_path / "transcripts"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def follow(board):
-    made = []
-
-    def begin(folder):
-        follower = Follower(folder, board.ingest, seconds=0.01)
-        made.append(follower)
-        assert follower.caught_up.wait(60)
-        return follower
-
-    yield begin
-    for follower in made:
-        follower.close()
-
-
 def wait_for(follower):
     """A whole round that began after this call."""
     for _ in range(2):
