@@ -210,7 +210,7 @@ def test_a_signal_ends_it_while_it_waits_for_standard_input(
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
-        (("--http", "--port", "0", "--host", "192.0.2.1"), 1, "firsthand: 192.0.2.1:0 cannot be had: "),
+        (("--http", "--port", "0", "--host", "192.0.2.1"), 1, "firsthand: 192.0.2.1 is no address of this machine "),
         (("--allow-host", "x"), 2, "firsthand: --allow-host is about --http"),
         (("--namespace", " "), 2, "firsthand: namespace is not plain text"),
     ],
