@@ -79,7 +79,6 @@ def vacuum(pool: Pool) -> None:
                 f"UPDATE namespaces SET epoch = epoch + 1 WHERE bucket = {found.bucket} AND id = %s",  # noqa: S608
                 (found.id,),
             )
-    drop_stale(pool)
     refused: list[str | None] = []
     with pool.bare() as db:
         # To PostgreSQL a table that the role may not vacuum is a warning.
@@ -96,6 +95,7 @@ def vacuum(pool: Pool) -> None:
                 run(db, f"VACUUM {table}_{bucket:02}")
     if refused:
         raise OpenError(f"the role may not vacuum the tables of {pool.shown}; do it as their owner")
+    drop_stale(pool)
 
 
 def _index(db: Connection, found: Namespace, dimension: int) -> None:

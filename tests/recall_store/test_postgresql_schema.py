@@ -99,11 +99,15 @@ def test_a_role_that_may_only_read_and_write_rows_is_enough_once_the_tables_are_
     with open_store(url.replace("postgres:", "clerk:")) as store, pytest.raises(OpenError, match="the role may not do"):
         store.delete(namespace="n", ids=[str(store.list(namespace="n")[0].id)])
     sql("GRANT DELETE ON ALL TABLES IN SCHEMA engine TO clerk")
+    sql("CREATE INDEX near_0_999_1 ON vectors_00 (bucket)")  # of a namespace that is no more
     with (
         open_store(url.replace("postgres:", "clerk:")) as store,
         pytest.raises(OpenError, match=r"may not vacuum the tables of .*; do it as their owner"),
     ):
         store.vacuum()
+    with open_store(url) as store:
+        store.vacuum()
+    assert sql("SELECT 1 FROM pg_indexes WHERE indexname = 'near_0_999_1'") == []
 
 
 def test_a_database_without_pgvector_says_who_can_add_it() -> None:
