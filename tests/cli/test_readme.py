@@ -26,18 +26,22 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
 
+def ran(code: str, place: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The program, run in the folder `place`; a warning is an error."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        check=False,
+    )
+
+
 def test_the_quickstart_runs_and_the_model_gets_the_tagged_part(place: Path) -> None:
-    (place / "quickstart.py").write_text(BLOCKS[0], encoding="utf-8")
     with LoopbackModel(answer) as server:
-        result = subprocess.run(
-            [sys.executable, "-W", "error", "quickstart.py"],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            cwd=place,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k"},
-            check=False,
-        )
+        result = ran(BLOCKS[0], place, OPENAI_BASE_URL=server.url, OPENAI_API_KEY="k")
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout == "your hook says: CI run 4812: red, test_upload failed.\n"
     assert server.bodies[0]["messages"] == [
@@ -58,16 +62,7 @@ def test_the_quickstart_runs_and_the_model_gets_the_tagged_part(place: Path) -> 
 
 
 def test_the_second_block_runs(place: Path) -> None:
-    code = BLOCKS[1]
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        cwd=place,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "ANTHROPIC_API_KEY": "k"},
-        check=False,
-    )
+    result = ran(BLOCKS[1], place, ANTHROPIC_API_KEY="k")
     assert (result.returncode, result.stderr) == (0, "")
 
 
@@ -84,15 +79,7 @@ def test_the_sample_of_a_test_passes(place: Path) -> None:
 
 def test_the_sample_of_a_store_runs(place: Path) -> None:
     [sample] = [block for block in BLOCKS if "open_store(" in block]
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", sample],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        cwd=place,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        check=False,
-    )
+    result = ran(sample, place)
     found, changes = result.stdout.splitlines()
     assert (result.returncode, result.stderr) == (0, "")
     assert found.startswith("[('The CI runner is called brontes.', ")
