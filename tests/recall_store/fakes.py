@@ -1,4 +1,4 @@
-"""Embedders written by hand for the tests."""
+"""Embedders written by hand for the tests, and a program that several of them run."""
 
 from __future__ import annotations
 
@@ -83,3 +83,18 @@ class Fan(LetterEmbedder):
 
     def embed(self, texts: Any) -> Any:
         return np.eye(26, dtype=np.float32)[[int(text.split()[-1]) % 26 for text in texts]]
+
+
+FORKED = """
+import os, sys
+from recall_store import Record, open_store
+with open_store(sys.argv[1]) as store:
+    store.upsert(namespace="n", records=[Record(text="probe alpha")])
+    child = os.fork()
+    if not child:
+        store.upsert(namespace="n", records=[Record(text="probe beta")])
+        os._exit(0 if len(store.search(namespace="n", query="probe")) == 2 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert len(store.search(namespace="n", query="probe")) == 2
+"""
+"""A program: a store that was open before a fork is used in the child too."""

@@ -9,6 +9,7 @@ import threading
 
 from recall_store import open_store, postgresql_schema
 from recall_store.engines.postgresql import PostgresqlStore
+from tests.recall_store.fakes import FORKED
 from tests.recall_store.postgres import server
 from tests.recall_store.using_postgres import add, sql
 
@@ -72,18 +73,6 @@ def test_threads_that_write_into_one_namespace_lose_nothing_and_make_no_twins(st
 
 
 def test_a_store_that_was_open_before_a_fork_works_in_the_child(url: str) -> None:
-    script = """
-import os, sys
-from recall_store import Record, open_store
-with open_store(sys.argv[1]) as store:
-    store.upsert(namespace="n", records=[Record(text="probe alpha")])
-    child = os.fork()
-    if not child:
-        store.upsert(namespace="n", records=[Record(text="probe beta")])
-        os._exit(0 if len(store.search(namespace="n", query="probe")) == 2 else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    assert len(store.search(namespace="n", query="probe")) == 2
-"""
-    process = run(script, url)
+    process = run(FORKED, url)
     _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")

@@ -19,7 +19,7 @@ from recall_store import BusyError, EmbedderError, OpenError, Record, StoreError
 from recall_store.connections import Connections
 from recall_store.engines.sqlite import SqliteStore
 from recall_store.filters import Filter
-from tests.recall_store.fakes import LetterEmbedder
+from tests.recall_store.fakes import FORKED, LetterEmbedder
 
 WRITER = """
 import sys
@@ -213,19 +213,7 @@ def test_reading_goes_on_while_another_process_writes(tmp_path: Path) -> None:
 
 
 def test_a_store_that_was_open_before_a_fork_works_in_the_child(tmp_path: Path) -> None:
-    script = """
-import os, sys
-from recall_store import Record, open_store
-with open_store(sys.argv[1]) as store:
-    store.upsert(namespace="n", records=[Record(text="probe alpha")])
-    child = os.fork()
-    if not child:
-        store.upsert(namespace="n", records=[Record(text="probe beta")])
-        os._exit(0 if len(store.search(namespace="n", query="probe")) == 2 else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    assert len(store.search(namespace="n", query="probe")) == 2
-"""
-    process = run(script, url_of(tmp_path))
+    process = run(FORKED, url_of(tmp_path))
     _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
 
